@@ -1,0 +1,1 @@
+"""The pure part: standard library only, synchronous, total. No clock, no log, no environment."""

@@ -1,0 +1,177 @@
+"""The nouns that cross rooms, frozen.
+
+Everything here is plain data: no behaviour beyond what a value can say about itself.
+Patch, FileEdit and Hunk are made by ``grammar``; Call by ``discover``; GradedCall and Score by ``evaluate``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+
+class Observation(NamedTuple):
+    """One row of Langfuse's observations as a reader hands it over.
+
+    ``input`` and ``output`` are a JSON value (v1 reads, offline files) or the raw text (v2 reads); an unset text is ``""`` or
+    ``None``, both meaning "not there". Times are aware and in UTC. A named tuple because a reader makes thousands a second.
+    """
+
+    id: str
+    trace_id: str
+    start_time: datetime
+    type: str = "SPAN"
+    name: str = ""
+    end_time: datetime | None = None
+    parent_id: str | None = None
+    level: str = "DEFAULT"
+    status_message: str = ""
+    environment: str = "default"
+    input: object = None
+    output: object = None
+    metadata: Mapping[str, object] | None = None
+    updated_at: datetime | None = None
+    created_at: datetime | None = None
+    trace_name: str = ""
+    session_id: str = ""
+    user_id: str = ""
+    tags: tuple[str, ...] = ()
+    model: str = ""
+
+
+class Evidence(StrEnum):
+    """Which side of a call was recorded: the tool that ran, or the model that asked for it."""
+
+    EXECUTION = "execution"
+    REQUEST = "request"
+
+
+class Outcome(StrEnum):
+    """What became of a call, as far as the trace tells. Evidence only: it never moves a number."""
+
+    APPLIED = "applied"
+    FAILED = "failed"
+    REJECTED = "rejected"
+    UNKNOWN = "unknown"
+
+
+class Shape(StrEnum):
+    """The values of ``patch_shape``; the order is the order of precedence."""
+
+    UNRESOLVED = "unresolved"
+    MALFORMED = "malformed"
+    TRUNCATED = "truncated"
+    FILE_REWRITE = "file_rewrite"
+    BLIND_REWRITE = "blind_rewrite"
+    NO_BLIND_REWRITE = "no_blind_rewrite"
+    NEW_FILE = "new_file"
+    DELETE_ONLY = "delete_only"
+    MOVE_ONLY = "move_only"
+    NO_CHANGE = "no_change"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One patch in one argument position of one observation.
+
+    ``index`` counts the patches under one call id (from 0); without a call id, the patches of the observation.
+    ``text`` is the patch as the agent wrote it, from its first marker; ``None`` means that a call was clearly made but its
+    patch cannot be read, and ``why`` says so in one or two words. ``flags`` are sorted and unique.
+    """
+
+    trace_id: str
+    observation_id: str
+    start_time: datetime
+    end_time: datetime | None
+    call_id: str | None
+    index: int
+    producer: str
+    evidence: Evidence
+    text: str | None
+    why: str = ""
+    outcome: Outcome = Outcome.UNKNOWN
+    has_output: bool = False
+    flags: tuple[str, ...] = ()
+    environment: str = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What a patch does to one path, without any of its text."""
+
+    path: str
+    action: str
+    """``add``, ``update`` or ``delete``."""
+    moved_to: str = ""
+    hunks: int = 0
+    blind_hunks: int = 0
+    retyped_lines: int = 0
+    added_lines: int = 0
+    deleted_lines: int = 0
+    context_lines: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something worth a sentence stands: a file, the hunk's number in that file from 1, lines of the patch text from 1."""
+
+    path: str
+    hunk: int
+    first_line: int
+    last_line: int
+    deleted: int = 0
+    added: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GradedCall:
+    """A call with everything that its scores need and nothing of its text: what the ledger keeps.
+
+    ``hunks`` counts hunks with a change. ``retyped_lines`` is ``None`` where the work bound made the scorer abstain.
+    ``text_hash`` is the SHA-256 (hex) of the patch with LF line ends, ``""`` when unresolved.
+    """
+
+    trace_id: str
+    observation_id: str
+    start_time: datetime
+    end_time: datetime | None
+    call_id: str | None
+    index: int
+    producer: str
+    evidence: Evidence
+    outcome: Outcome
+    has_output: bool
+    environment: str
+    shape: Shape
+    text_hash: str = ""
+    hunks: int = 0
+    blind_hunks: int = 0
+    retyped_lines: int | None = 0
+    files: tuple[FileFacts, ...] = ()
+    blind_at: tuple[Place, ...] = ()
+    retyped_at: tuple[Place, ...] = ()
+    flags: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One number or label about one observation or (``observation_id`` is ``None``) one trace, as Langfuse will hold it.
+
+    ``timestamp`` is part of the identity: it never changes once a score was sent. ``metadata`` always has the same keys.
+    """
+
+    id: str
+    name: str
+    value: float | str
+    trace_id: str
+    observation_id: str | None
+    timestamp: datetime
+    environment: str
+    comment: str
+    metadata: Mapping[str, object]

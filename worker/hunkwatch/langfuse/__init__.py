@@ -1,0 +1,1 @@
+"""The adapter to Langfuse: reading observations, writing scores, finding out which server answers."""

@@ -1,0 +1,1 @@
+"""The adapter to what survives: ledger, outbox and watermark on SQLite or Postgres."""

@@ -1,0 +1,1 @@
+"""The adapter to whoever watches: events become log lines and metrics."""
