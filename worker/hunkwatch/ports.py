@@ -43,28 +43,35 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some candidates, newest first. ``complete`` says that input, output and metadata are already in them."""
+    """Some observations, newest first. ``complete`` says that input, output and metadata are already in them.
+
+    ``unreadable`` names the rows that the server has but that cannot be had (one row over every limit) or cannot be decoded,
+    each with a short reason: put them on record and go on. A row is never in both.
+    """
 
     observations: Sequence[Observation]
     complete: bool
+    unreadable: Mapping[ObservationKey, str] = field(default_factory=dict)
 
 
 class ObservationSource(Protocol):
     """Where observations are read."""
 
     def candidates(self, window: Window, *, complete: bool) -> AsyncIterator[Page]:
-        """Page through every observation of the window that may carry a call; a row may come more than once.
+        """Page through every observation of the window that may carry a call; a row may come more than once, in several pages.
+
+        Within one page a row comes once: the newest update, with the smallest start time seen.
 
         ``complete`` asks for input and output with the page (cheaper when most rows are unseen); else ``read`` follows.
         Raises AskForLess when the window is too much for the server.
         """
         ...
 
-    async def read(self, observations: Sequence[Observation]) -> Sequence[Observation]:
-        """Return the same observations with input, output and metadata; one that is gone is left out.
+    async def read(self, observations: Sequence[Observation]) -> Page:
+        """Return the same observations in one complete page; one that is gone is left out.
 
-        A row that came twice is answered once, the newest update. Batches inside the server's limits by itself.
-        Raises AskForLess when even one observation is too much (its id is then on record as the reason's subject).
+        A row that came twice is answered once: the newest update, with the smallest start time seen. Batches inside the
+        server's limits by itself; a row that is too much even alone is in ``unreadable``, it spoils nothing else.
         """
         ...
 
