@@ -1,0 +1,55 @@
+# Everything a developer or a newcomer types. `make help` lists it.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench fuzz clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: .venv/.demo ## Score a sample project on this machine and show the result
+	@$(BIN)/hunkwatch demo
+
+test: .venv/.test ## Run the tests; those that need Postgres skip unless HUNKWATCH_TEST_POSTGRES names one
+	@$(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
+
+check: .venv/.check ## Lint, formatting, types and the layers
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: .venv/.check ## Mend what the linter can mend
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: .venv/.bench ## Measure speed and size against what else does the job, as ratios in one run
+	@$(BIN)/python tests/bench/run.py
+
+clean: ## Remove the virtual environment and every cache
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+
+# Each stamp is made once and again when the package or a pin changes, so a second run needs no network.
+.venv/.python: constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; name one with PYTHON=python3.11")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(INSTALL) pip
+	@touch $@
+
+.venv/.demo: .venv/.python pyproject.toml
+	@$(INSTALL) --editable '.[demo]'
+	@touch $@
+
+.venv/.test: .venv/.demo
+	@$(INSTALL) --editable '.[demo,postgres]' --group test
+	@touch $@
+
+.venv/.check: .venv/.test
+	@$(INSTALL) --group check
+	@touch $@
+
+.venv/.bench: .venv/.test
+	@$(INSTALL) --group bench
+	@touch $@

@@ -1,0 +1,21 @@
+"""What every test shares: no skipped test goes unnoticed where nothing may be skipped."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from _pytest.terminal import TerminalReporter
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Fail a run that may skip nothing (``HUNKWATCH_TEST_NO_SKIPS``) when a test was skipped."""
+    if not os.environ.get("HUNKWATCH_TEST_NO_SKIPS") or exitstatus != pytest.ExitCode.OK:
+        return
+    reporter: TerminalReporter | None = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
