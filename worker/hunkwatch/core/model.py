@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
 
@@ -98,6 +98,69 @@ class Call:
     has_output: bool = False
     flags: tuple[str, ...] = ()
     environment: str = "default"
+
+
+class Action(StrEnum):
+    """What a section of a patch does to its file."""
+
+    ADD = "add"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+class Dialect(StrEnum):
+    """How a patch was written down."""
+
+    ENVELOPE = "envelope"
+    """Between ``Begin`` and ``End`` markers."""
+    BODY = "body"
+    """Sections or bare hunks without a ``Begin`` marker."""
+    UNIFIED = "unified"
+    """A unified diff."""
+
+
+class Hunk(NamedTuple):
+    """A run of lines that belong together. Named tuples here, because parsing makes one for every handful of lines.
+
+    ``kinds`` has one of ``" "``, ``"-"``, ``"+"`` a line, and always ``kinds[i] == lines[i][0]``: a line that was written without
+    its prefix, or empty, got the prefix it was read as. The text of a line is ``lines[i][1:]``. ``numbers`` are the lines of the
+    patch text, from 1. ``anchors`` are the texts after ``@@`` (``""`` for a bare one, none at all where it was left out).
+    """
+
+    anchors: tuple[str, ...]
+    kinds: str
+    lines: tuple[str, ...]
+    numbers: Sequence[int]
+    ends_file: bool = False
+
+
+class FileEdit(NamedTuple):
+    """One section: what a patch does to one file. An ``add`` keeps its content as one hunk of ``+`` lines.
+
+    ``line`` is the line of the patch text with the section's header, 0 where there is none.
+    """
+
+    action: Action
+    path: str
+    line: int
+    moved_to: str = ""
+    hunks: tuple[Hunk, ...] = ()
+
+
+class Patch(NamedTuple):
+    """A patch as far as its text tells. ``complete`` is false for a text that begins and does not end. ``flags`` are sorted."""
+
+    files: tuple[FileEdit, ...]
+    flags: tuple[str, ...] = ()
+    dialect: Dialect = Dialect.ENVELOPE
+    complete: bool = True
+
+
+class Malformed(NamedTuple):
+    """A text in which nothing of a patch can be recognised, and why."""
+
+    why: str
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
