@@ -26,9 +26,10 @@ _UPDATE, _ADD = Action.UPDATE, Action.ADD
 def parse(text: str) -> Patch | Malformed:
     """Read a patch: an envelope, several, a body without markers, or a unified diff. Never raises."""
     reader = _Reader(text)
-    if reader.lines and reader.lines[0] == markers.BEGIN:
-        return reader.read(spans(reader.lines))
-    found = spans(reader.lines) if "Begin Patch" in text else []
+    lines = reader.lines
+    if lines and lines[0] == markers.BEGIN and lines[-1] == markers.END and text.count("End Patch") == 1:
+        return reader.read([Span(0, len(lines), complete=True)])
+    found = spans(lines) if "Begin Patch" in text else []
     return reader.read(found) if found else reader.read_body()
 
 
@@ -94,29 +95,33 @@ class _Reader:
     def _sections(self, first: int, stop: int) -> bool:
         """Read the lines from ``first`` to ``stop`` as sections with headers; say whether there was any."""
         before = len(self.files)
-        at, lines, kinds = first, self.lines, self.kinds
         self.action = None
+        self._walk(first, stop)
+        return len(self.files) > before
+
+    def _walk(self, first: int, stop: int) -> None:
+        at, lines, kinds = first, self.lines, self.kinds
         for mark in self.marks:
             if mark < first:
                 continue
             if mark >= stop:
                 break
             line = lines[mark]
-            is_anchor = kinds[mark] == "@"
-            end = mark
-            if is_anchor and line[3:4] == "-" and self.action is _UPDATE and _NUMBERED.match(line) and self._pair_above(mark, at):
-                end = mark - 2
-            if at < end:
-                self._body(at, end)
-            at = mark + 1
-            if is_anchor:
+            if kinds[mark] == "@":
+                end = mark
+                if line[3:4] == "-" and self._pair_above(mark, at):
+                    end = mark - 2
+                if at < end:
+                    self._body(at, end)
                 self._anchor(line)
             else:
+                if at < mark:
+                    self._body(at, mark)
                 self._star(mark, line)
+            at = mark + 1
         if at < stop:
             self._body(at, stop)
         self._close_section()
-        return len(self.files) > before
 
     def _headerless(self, first: int, stop: int) -> bool:
         """Read lines without any file header: a unified diff, or the hunks of one unnamed file. Say whether anything was found."""
@@ -132,26 +137,12 @@ class _Reader:
         self.flags.add("no_header")
         self._open_section(_UPDATE, "", 0)
         self.flags.discard("no_path")
-        self._under_open_section(first, stop)
-        self._close_section()
+        self._walk(first, stop)
         return True
 
-    def _under_open_section(self, first: int, stop: int) -> None:
-        at = first
-        for mark in self.marks:
-            if first <= mark < stop:
-                if at < mark:
-                    self._body(at, mark)
-                at = mark + 1
-                if self.kinds[mark] == "@":
-                    self._anchor(self.lines[mark])
-                else:
-                    self._star(mark, self.lines[mark])
-        if at < stop:
-            self._body(at, stop)
-
     def _pair_above(self, mark: int, floor: int) -> bool:
-        if mark - 2 < floor or not (self.lines[mark - 2].startswith("--- ") and self.lines[mark - 1].startswith("+++ ")):
+        above = self.lines[mark - 2 : mark] if mark - 2 >= floor and self.action is _UPDATE and _NUMBERED.match(self.lines[mark]) else []
+        if not (above and above[0].startswith("--- ") and above[1].startswith("+++ ")):
             return False
         self.flags.add("unified_header")
         return True
