@@ -1,0 +1,189 @@
+"""The sections of ``config.example.toml`` as types.
+
+Plain frozen models that any room may take: a test builds one with a call, and no adapter ever sees the environment.
+A description is one sentence: the unit or the consequence.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+
+from hunkwatch.settings.duration import Duration, Pause  # noqa: TC001 (pydantic evaluates the annotations)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ScoreName = Literal["blind_rewrite", "blind_hunks", "retyped_lines", "blind_rewrite_patch", "retyped_lines_patch", "patch_shape"]
+
+
+class Section(BaseModel):
+    """What all sections share: frozen, an unknown key is an error, and no error shows what was put in."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class LangfuseSection(Section):
+    """[langfuse] Which server, with which key, and how patiently."""
+
+    base_url: str = Field(
+        default="https://cloud.langfuse.com", description="Address of the Langfuse server, with its base path if it has one."
+    )
+    public_key: str = Field(default="", description="Public key of the project; better given as LANGFUSE_PUBLIC_KEY.")
+    secret_key: SecretStr = Field(
+        default=SecretStr(""), description="Secret key of the project; better given as LANGFUSE_SECRET_KEY or a file."
+    )
+    timeout: Pause = Field(
+        default=timedelta(seconds=60), description="Longest wait for one answer. Langfuse gives its database 35 seconds."
+    )
+    requests_per_minute: int = Field(default=0, ge=0, description="Own budget; 0 learns it from the server's 429 answers.")
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_an_address(cls, value: str) -> str:
+        try:
+            parts = urlsplit(value)
+            usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable or not value.isascii() or not value.isprintable() or " " in value:
+            raise ValueError("should be an address like https://cloud.langfuse.com")
+        if "@" in parts.netloc:
+            raise ValueError("should not carry a user or password; give the keys by themselves")
+        if parts.query or parts.fragment:
+            raise ValueError("should end with the path: no ? and no #")
+        for tail in ("/project/", "/api/"):
+            if tail in f"{parts.path}/":
+                raise ValueError(f"should be the address of the server alone, without {tail}...")
+        return value.rstrip("/")
+
+    @field_validator("public_key")
+    @classmethod
+    def _is_a_public_key(cls, value: str) -> str:
+        if value.startswith("sk-"):
+            raise ValueError("holds a secret key (sk-...): the two keys look swapped")
+        if not value.isascii() or not value.isprintable() or set(value) & set(" :"):
+            raise ValueError("should be plain letters, digits and dashes, as Langfuse shows it")
+        return value
+
+    @field_validator("secret_key")
+    @classmethod
+    def _is_a_secret_key(cls, value: SecretStr) -> SecretStr:
+        plain = value.get_secret_value()
+        if plain.startswith("pk-"):
+            raise ValueError("holds a public key (pk-...): the two keys look swapped")
+        if not plain.isascii() or not plain.isprintable() or " " in plain:
+            raise ValueError("should be plain letters, digits and dashes, as Langfuse shows it")
+        return value
+
+
+class SweepSection(Section):
+    """[sweep] How the past is read."""
+
+    every: Pause = Field(default=timedelta(seconds=30), description="Pause between sweeps when nothing waits.")
+    since: Duration = Field(default=timedelta(days=7), description="How far back the very first sweep starts.")
+    overlap: Duration = Field(
+        default=timedelta(minutes=45), description="Read again this much before the watermark. Too small loses late spans."
+    )
+    settle: Duration = Field(default=timedelta(seconds=20), description="The watermark stays this far behind the present.")
+    span: Pause = Field(
+        default=timedelta(days=1), description="Longest stretch of new time in one sweep, so that a long catch-up keeps what it has."
+    )
+    request_grace: Duration = Field(
+        default=timedelta(minutes=10), description="A call known only from a model's answer is scored there this long after its end."
+    )
+    quiet: Duration = Field(default=timedelta(minutes=1), description="A trace's own scores are written when nothing came for this long.")
+    rollup_every: Duration = Field(
+        default=timedelta(minutes=10), description="While a trace goes on, its own scores are written this often."
+    )
+
+
+class DeliverySection(Section):
+    """[delivery] How scores are sent and proven."""
+
+    every: Pause = Field(default=timedelta(seconds=2), description="Pause between looks into an empty outbox.")
+    batch: int = Field(default=200, ge=1, le=1000, description="Most scores in one request.")
+    look_after: tuple[Duration, ...] = Field(
+        default=(timedelta(seconds=20), timedelta(minutes=1), timedelta(minutes=2), timedelta(minutes=4)),
+        min_length=1,
+        description="When to look for a sent score, each counted from the last; after the last look it is sent again.",
+    )
+    sends: int = Field(default=3, ge=1, le=10, description="After this many sends that were never seen, a score becomes a dead letter.")
+
+
+class ScoresSection(Section):
+    """[scores] What is written to Langfuse. On Langfuse Cloud every score is a billable unit."""
+
+    write: tuple[ScoreName, ...] = Field(
+        default=("blind_rewrite", "blind_hunks", "retyped_lines", "blind_rewrite_patch", "retyped_lines_patch", "patch_shape"),
+        min_length=1,
+        description="The scores that are written; the first three (one each a trace) are enough to filter by.",
+    )
+    paths: bool = Field(default=True, description="Put file paths into comments and metadata.")
+
+
+class StoreSection(Section):
+    """[store] Where the state lives."""
+
+    url: str = Field(
+        default="",
+        repr=False,
+        description='Empty: a SQLite file in the state folder. Else "sqlite:////path/file.db" or "postgresql://...".',
+    )
+
+    @field_validator("url")
+    @classmethod
+    def _names_a_known_database(cls, value: str) -> str:
+        if value and not re.match(r"(sqlite|postgres(ql)?)(\+\w+)?://", value):
+            raise ValueError('should start with "sqlite:///" or "postgresql://"')
+        return value
+
+
+class LogSection(Section):
+    """[log] What is said while running."""
+
+    level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="Least level that is written.")
+    format: Literal["auto", "console", "json"] = Field(default="auto", description="auto: readable on a terminal, JSON elsewhere.")
+    repeat_every: Duration = Field(
+        default=timedelta(minutes=5), description="The same warning or error is written once in this long, with a count; 0s writes each."
+    )
+
+
+class HttpSection(Section):
+    """[http] Where ``hunkwatch run`` serves /metrics, /livez and /readyz."""
+
+    host: str = Field(
+        default="127.0.0.1", min_length=1, description="Address to listen on. Anything but loopback shows the metrics to others."
+    )
+    port: int = Field(default=9469, ge=0, le=65535, description="Port to listen on; 0 serves nothing.")
+
+
+class Settings(Section):
+    """Every section; built without arguments it is the defaults."""
+
+    langfuse: LangfuseSection = LangfuseSection()
+    sweep: SweepSection = SweepSection()
+    delivery: DeliverySection = DeliverySection()
+    scores: ScoresSection = ScoresSection()
+    store: StoreSection = StoreSection()
+    log: LogSection = LogSection()
+    http: HttpSection = HttpSection()
+
+
+def _keys() -> Iterator[str]:
+    for section, field in Settings.model_fields.items():
+        model = field.annotation
+        assert isinstance(model, type)
+        assert issubclass(model, Section)
+        yield from (f"{section}.{key}" for key in model.model_fields)
+
+
+KEYS = tuple(_keys())
+"""Every setting as ``section.key``."""
+
+CREDENTIALS = ("langfuse.public_key", "langfuse.secret_key")
+"""What a verb that talks to Langfuse cannot do without."""
