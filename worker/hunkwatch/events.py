@@ -196,11 +196,12 @@ class LoopFailed:
 
 @dataclass(frozen=True, slots=True)
 class LoopTicked:
-    """A loop finished one unit of work without an error."""
+    """A loop finished one unit of work without an error and looks again after ``wait`` seconds."""
 
     project: str
     loop: str
     seconds: float
+    wait: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
