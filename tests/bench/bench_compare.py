@@ -1,0 +1,81 @@
+"""How things are timed here: two ways of the same work take turns in one process, and only their ratio is a result.
+
+A/B/A/B, a collection before each turn, the median of the turns. Seconds depend on the machine; the ratio hardly does.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Work = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """Ours against theirs on the same input. ``target`` is the least ratio that is promised, 0 where none is."""
+
+    name: str
+    ours: float
+    theirs: float
+    target: float = 0.0
+
+    @property
+    def ratio(self) -> float:
+        """How many times as fast ours is."""
+        return self.theirs / self.ours
+
+    @property
+    def missed(self) -> bool:
+        """Whether a promise is broken."""
+        return self.ratio < self.target
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One point of a growth curve. ``peak`` is in bytes, 0 where unmeasured; ``limit`` is the most that is promised, 0 if none is."""
+
+    curve: str
+    size: int
+    seconds: float
+    peak: int = 0
+    limit: int = 0
+    note: str = ""
+
+    @property
+    def missed(self) -> bool:
+        """Whether a promise is broken."""
+        return bool(self.limit) and self.peak > self.limit
+
+
+def duel(name: str, ours: Work, theirs: Work, *, turns: int, target: float = 0.0) -> Duel:
+    """Let both take turns; the first turn of each warms up and does not count."""
+    mine: list[float] = []
+    other: list[float] = []
+    for _ in range(turns + 1):
+        mine.append(seconds(ours))
+        other.append(seconds(theirs))
+    return Duel(name, statistics.median(mine[1:]), statistics.median(other[1:]), target)
+
+
+def seconds(work: Work) -> float:
+    """Time one turn."""
+    gc.collect()
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def peak(work: Work) -> int:
+    """Return the most bytes that Python held at once for this work, beyond what it held before. Slows the work down: never timed."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

@@ -1,0 +1,27 @@
+"""A page of Langfuse's v2 observations to our ``Observation``s, against the Langfuse SDK's own decoding of the same bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from bench_compare import Duel, duel
+from bench_corpus import Corpus, page
+from langfuse.api import ObservationsV2Response
+from langfuse.api.core.pydantic_utilities import parse_obj_as
+
+from hunkwatch.langfuse import wire
+
+
+def measure() -> Iterator[Duel]:
+    """Yield the duel on a page of candidates, then on one with input, output and metadata."""
+    patches = Corpus(11).patches(1000)
+    for name, whole in (("candidates", False), ("whole observations", True)):
+        body = page(patches, whole=whole)
+        yield duel(
+            f"decode 1,000 {name} ({len(body) / 1e6:.1f} MB)",
+            lambda body=body: wire.observations_v2(body),
+            lambda body=body: parse_obj_as(ObservationsV2Response, json.loads(body)),
+            turns=9,
+            target=75.0,
+        )
