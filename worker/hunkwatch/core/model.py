@@ -177,11 +177,16 @@ class FileFacts:
     added_lines: int = 0
     deleted_lines: int = 0
     context_lines: int = 0
+    marks: str = ""
+    """Of a new file: eight hex digits for each line with a letter or digit, so that a later rewrite can be compared; ``""`` if too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something worth a sentence stands: a file, the hunk's number in that file from 1, lines of the patch text from 1."""
+    """Where something worth a sentence stands: a file, the hunk's number in that file from 1, lines of the patch text from 1.
+
+    ``deleted`` and ``added`` are the lengths of the two runs of a blind block; ``retyped`` counts the retyped lines in the hunk.
+    """
 
     path: str
     hunk: int
@@ -189,14 +194,17 @@ class Place:
     last_line: int
     deleted: int = 0
     added: int = 0
+    retyped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class GradedCall:
     """A call with everything that its scores need and nothing of its text: what the ledger keeps.
 
-    ``hunks`` counts hunks with a change. ``retyped_lines`` is ``None`` where the work bound made the scorer abstain.
+    ``hunks`` counts hunks with a change. ``retyped_lines`` is ``None`` where the work bound made the scorer abstain. Both and
+    ``blind_hunks`` are 0 for a truncated call, which is not counted; what its text shows stands in ``files`` and the line totals.
     ``text_hash`` is the SHA-256 (hex) of the patch with LF line ends, ``""`` when unresolved.
+    ``files``, ``blind_at`` and ``retyped_at`` are cut to a bound, flagged ``files_capped`` or ``places_capped``; the totals are exact.
     """
 
     trace_id: str
@@ -220,6 +228,13 @@ class GradedCall:
     retyped_at: tuple[Place, ...] = ()
     flags: tuple[str, ...] = ()
     why: str = ""
+    dialect: str = ""
+    file_count: int = 0
+    added_lines: int = 0
+    deleted_lines: int = 0
+    context_lines: int = 0
+    returned_lines: int | None = None
+    """Of a file rewritten by a later call: lines that came back unchanged, where the trace knows the earlier content."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,150 @@
+"""One call, counted once: which records of a trace are the same call.
+
+Records with the same call id and index are one. Without ids on both sides, request and execution records pair one to one by equal
+text in start order, and two execution records without ids are one only if just one of them has an output. What ran beats what
+was asked for: the call stands where the tool ran. Nothing depends on the order in which the records arrive.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from hunkwatch.core.model import Evidence, Outcome, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from hunkwatch.core.model import GradedCall
+
+_UNREAD = {Shape.UNRESOLVED, Shape.TRUNCATED}
+
+
+class Merged(NamedTuple):
+    """A call after its records were merged. ``settled_at`` is when a call known only from requests had ended, else ``None``."""
+
+    call: GradedCall
+    settled_at: datetime | None
+
+
+class _Group(NamedTuple):
+    """The records of one call, in order."""
+
+    records: list[GradedCall]
+
+    @property
+    def ran(self) -> bool:
+        return any(record.evidence is Evidence.EXECUTION for record in self.records)
+
+    @property
+    def asked(self) -> bool:
+        return any(record.evidence is Evidence.REQUEST for record in self.records)
+
+    @property
+    def has_id(self) -> bool:
+        return any(record.call_id is not None for record in self.records)
+
+    @property
+    def has_output(self) -> bool:
+        return any(record.has_output for record in self.records)
+
+    @property
+    def text_hash(self) -> str:
+        return next((record.text_hash for record in self.records if record.text_hash), "")
+
+
+def order(call: GradedCall) -> tuple[object, ...]:
+    """Return the key by which calls of a trace are earlier or later: start time, then observation id, then index."""
+    return (call.start_time, call.observation_id, call.index, call.call_id or "", call.evidence.value, call.text_hash)
+
+
+def merge(calls: Iterable[GradedCall]) -> tuple[Merged, ...]:
+    """Merge the records of one trace into calls, in order."""
+    groups = _by_id(sorted(calls, key=order))
+    groups = _executions_without_output(groups)
+    groups = _requests_with_executions(groups)
+    return tuple(sorted((_merged(group) for group in groups), key=lambda merged: order(merged.call)))
+
+
+def _by_id(records: Sequence[GradedCall]) -> list[_Group]:
+    groups: dict[tuple[object, ...], _Group] = {}
+    seen: set[tuple[str, str | None, int]] = set()
+    for record in records:
+        place = (record.observation_id, record.call_id, record.index)
+        if place in seen:
+            continue
+        seen.add(place)
+        key = place if record.call_id is None else (record.call_id, record.index)
+        groups.setdefault(key, _Group([])).records.append(record)
+    return list(groups.values())
+
+
+def _executions_without_output(groups: list[_Group]) -> list[_Group]:
+    """Pair each id-less execution that lacks its output with one of the same text that has it."""
+    silent: dict[str, deque[_Group]] = defaultdict(deque)
+    for group in groups:
+        if group.ran and not group.has_id and not group.has_output:
+            silent[group.text_hash].append(group)
+    if not silent:
+        return groups
+    gone: set[int] = set()
+    for group in groups:
+        if group.ran and not group.has_id and group.has_output and group.text_hash and silent.get(group.text_hash):
+            other = silent[group.text_hash].popleft()
+            group.records.extend(other.records)
+            gone.add(id(other))
+    return [group for group in groups if id(group) not in gone]
+
+
+def _requests_with_executions(groups: list[_Group]) -> list[_Group]:
+    """Pair each request with an execution of the same text, in start order, unless both have ids of their own."""
+    named: dict[str, deque[int]] = defaultdict(deque)
+    nameless: dict[str, deque[int]] = defaultdict(deque)
+    for at, group in enumerate(groups):
+        if group.ran and not group.asked and group.text_hash:
+            (named if group.has_id else nameless)[group.text_hash].append(at)
+    kept: list[_Group] = []
+    for group in groups:
+        if group.ran:
+            kept.append(group)
+            continue
+        lanes = [nameless] if group.has_id else [nameless, named]
+        free = [lane[group.text_hash] for lane in lanes if lane.get(group.text_hash)]
+        if free:
+            groups[min(free, key=lambda lane: lane[0]).popleft()].records.extend(group.records)
+        else:
+            kept.append(group)
+    return kept
+
+
+def _merged(group: _Group) -> Merged:
+    records = sorted(group.records, key=lambda record: (record.evidence is not Evidence.EXECUTION, *order(record)))
+    first = records[0]
+    outcome = next((record.outcome for record in records if record.outcome is not Outcome.UNKNOWN), Outcome.UNKNOWN)
+    call = first if len(records) == 1 else replace(first, outcome=outcome, has_output=any(record.has_output for record in records))
+    if first.shape in _UNREAD:
+        whole = next((record for record in records if record.shape not in _UNREAD and record.shape is not Shape.MALFORMED), None)
+        if whole is not None:
+            call = _with_text_of(call, whole)
+    settled_at = None if first.evidence is Evidence.EXECUTION else first.end_time or first.start_time
+    return Merged(call, settled_at)
+
+
+def _with_text_of(call: GradedCall, whole: GradedCall) -> GradedCall:
+    """Return the call, standing where it stood, with what a copy says whose patch could be read to its end."""
+    return replace(
+        whole,
+        observation_id=call.observation_id,
+        start_time=call.start_time,
+        end_time=call.end_time,
+        call_id=call.call_id,
+        index=call.index,
+        producer=call.producer,
+        evidence=call.evidence,
+        outcome=call.outcome,
+        has_output=call.has_output,
+        environment=call.environment,
+        flags=tuple(sorted({*whole.flags, "text_from_copy"})),
+    )
