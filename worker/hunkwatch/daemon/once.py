@@ -1,0 +1,168 @@
+"""One pass for cron, and its rehearsal: sweep until caught up, roll everything up, then deliver, or only see what would be.
+
+What is done is on record at every step; a pass that ends early is finished by the next one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, TypeVar
+
+from hunkwatch import events
+from hunkwatch.daemon import deliver, moves, upkeep
+from hunkwatch.daemon.deliver import Delivered
+from hunkwatch.daemon.run import pause_after
+from hunkwatch.daemon.sweep import Sweeper, Swept
+from hunkwatch.errors import Exit, Halt, RetryLater
+from hunkwatch.ports import Delivery
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from hunkwatch.daemon.project import Project
+    from hunkwatch.ports import Parcel, Receipt, ScoreSink, SeenScore
+
+T = TypeVar("T")
+
+_TRIES = 5
+_LOOK_EVERY = timedelta(seconds=3)
+_SHORTEST_NAP = 0.05
+_FAR = timedelta(days=3650)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What one pass did. ``finished`` says that Langfuse shows every score as it should be, dead letters aside."""
+
+    swept: Swept
+    delivered: Delivered
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What a real pass would do, by score name."""
+
+    swept: Swept
+    would_send: Mapping[str, int]
+    would_withdraw: Mapping[str, int]
+    already_there: int
+
+
+async def run(project: Project, *, patience: timedelta, stop: asyncio.Event) -> Pass:
+    """Make one pass; a stop ends it after the unit under way."""
+    hurried = _hurried(project, patience)
+    swept = await _sweep(hurried, stop)
+    delivered, finished = await _deliver(hurried, patience, stop)
+    return Pass(swept, delivered, finished and swept.caught_up)
+
+
+async def rehearse(project: Project, *, stop: asyncio.Event) -> Rehearsal:
+    """Make one pass that sends nothing; the project's store must be a throw-away."""
+    onlooker = Onlooker(project.sink)
+    muted = replace(_hurried(project, timedelta(0)), sink=onlooker)
+    swept = await _sweep(muted, stop)
+    seen = 0
+    while not stop.is_set():
+        looked = await _patiently(muted, "look", lambda: deliver.look(muted), stop)
+        if looked is None or looked.idle:
+            break
+        seen += looked.seen
+    future = project.clock.now() + _FAR
+    due = await project.store.claim(project.id, (Delivery.DUE,), now=future, until=future, limit=10_000_000)
+    doomed = await project.store.claim(project.id, (Delivery.DELETED,), now=future, until=future, limit=10_000_000)
+    return Rehearsal(
+        swept,
+        Counter(row.score.name for row in due),
+        Counter(row.score.name for row in doomed if row.score.id in onlooker.withdrawn),
+        seen,
+    )
+
+
+class Onlooker:
+    """A sink that looks and touches nothing."""
+
+    def __init__(self, sink: ScoreSink) -> None:
+        """Look through a real one."""
+        self._sink = sink
+        self.withdrawn: set[str] = set()
+
+    async def send(self, parcels: Sequence[Parcel]) -> Sequence[Receipt]:
+        """Refuse to work: nobody sends in a rehearsal."""
+        raise AssertionError(f"{len(parcels)} scores were about to be sent in a rehearsal")
+
+    async def look_up(self, ids: Sequence[str]) -> Mapping[str, SeenScore]:
+        """Look for real."""
+        return await self._sink.look_up(ids)
+
+    async def withdraw(self, score_id: str) -> None:
+        """Note what would be deleted."""
+        self.withdrawn.add(score_id)
+
+
+def _hurried(project: Project, patience: timedelta) -> Project:
+    """Return the project with every trace counting as quiet, and with looks that follow each other quickly."""
+    step = min(_LOOK_EVERY, max(project.delivery.look_after[0], timedelta(milliseconds=100)))
+    looks = max(len(project.delivery.look_after), patience // step + 2)
+    return replace(
+        project,
+        sweep=project.sweep.model_copy(update={"quiet": timedelta(0)}),
+        delivery=project.delivery.model_copy(update={"look_after": (step,) * looks}),
+    )
+
+
+async def _sweep(project: Project, stop: asyncio.Event) -> Swept:
+    sweeper, total = Sweeper(project), Swept(caught_up=False)
+    while not total.caught_up and not stop.is_set():
+        swept = await _patiently(project, "sweep", sweeper.tick, stop)
+        if swept is not None:
+            total += swept
+    await upkeep.everything(project, within=timedelta(minutes=1))
+    return total
+
+
+async def _deliver(project: Project, patience: timedelta, stop: asyncio.Event) -> tuple[Delivered, bool]:
+    clock, total, deadline = project.clock, Delivered(), None
+    while not stop.is_set():
+        delivered = await _patiently(project, "deliver", lambda: deliver.tick(project), stop)
+        if delivered is None:
+            break
+        total += delivered
+        if not delivered.idle:
+            continue
+        if deadline is None:
+            deadline = clock.monotonic() + patience.total_seconds()
+        left = deadline - clock.monotonic()
+        due = await project.store.next_due(project.id)
+        next_look = max(_SHORTEST_NAP, (due - clock.now()).total_seconds()) if due is not None else left
+        outbox = (await project.store.status(project.id, scorer="")).outbox
+        underway = any(outbox.get(state) for state in moves.UNDERWAY)
+        if not underway and not (next_look < left and any(outbox.get(state) for state in moves.LEAVING)):
+            return total, True
+        if left <= 0:
+            break
+        await clock.sleep(min(next_look, left, _LOOK_EVERY.total_seconds()), unless=stop)
+    return total, False
+
+
+async def _patiently(project: Project, what: str, tick: Callable[[], Awaitable[T]], stop: asyncio.Event) -> T | None:
+    """Try until it works; None when told to stop. Raises Halt when it fails too often in a row."""
+    failures = 0
+    while not stop.is_set():
+        try:
+            return await tick()
+        except RetryLater as error:
+            failures += 1
+            if failures >= _TRIES:
+                raise Halt(
+                    f"{what} failed {failures} times in a row: {error}",
+                    mend="Run it again later; everything done so far is kept.",
+                    exit_code=Exit.TEMPORARY,
+                ) from error
+            wait = pause_after(error, failures)
+            project.emit(events.LoopFailed(project.id, what, str(error), wait))
+            await project.clock.sleep(wait, unless=stop)
+    return None
