@@ -63,6 +63,12 @@ class Haul:
         """Count the calls that were graded."""
         return sum(len(self.entries[key].calls) for key in self.regraded)
 
+    def forget(self, key: ObservationKey) -> None:
+        """Leave an entry out of the commit."""
+        del self.entries[key]
+        self.touching.discard(key)
+        self.regraded.discard(key)
+
 
 @dataclass(frozen=True, slots=True)
 class _Graded:

@@ -67,8 +67,9 @@ class Deadman:
         self._leave = leave
         self._until = time.monotonic() + stall.total_seconds()
         self._stall = stall.total_seconds()
-        self._closed = threading.Event()
         self._final = False
+        self._closed = False
+        self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._guard, name="deadman", daemon=True)
         self._thread.start()
 
@@ -79,15 +80,21 @@ class Deadman:
 
     def leave_within(self, span: timedelta) -> None:
         """From now on signs of life do not count: whatever hangs, the process ends within the span."""
-        self._until = time.monotonic() + span.total_seconds()
-        self._final = True
+        with self._changed:
+            self._until = time.monotonic() + span.total_seconds()
+            self._final = True
+            self._changed.notify()
 
     def close(self) -> None:
         """Stand down."""
-        self._closed.set()
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
 
     def _guard(self) -> None:
-        while not self._closed.wait(timeout=min(_EVERY, max(0.05, self._until - time.monotonic()))):
-            if time.monotonic() >= self._until:
-                self._leave("the shutdown took too long" if self._final else "the event loop is held up")
+        with self._changed:
+            while not self._closed and (left := self._until - time.monotonic()) > 0:
+                self._changed.wait(timeout=left)
+            if self._closed:
                 return
+        self._leave("the shutdown took too long" if self._final else "the event loop is held up")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from hunkwatch import events
 from hunkwatch.daemon import deliver, pulse, upkeep
 from hunkwatch.daemon.pulse import Pulse
+from hunkwatch.daemon.reconcile import Reconciler
 from hunkwatch.daemon.sweep import Sweeper
 from hunkwatch.errors import AskForLess, Refused, RetryLater
 
@@ -27,6 +28,7 @@ DRAIN = timedelta(seconds=20)
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
 _UPKEEP_EVERY = 5.0
+_RECONCILE_EVERY = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ def loops_of(project: Project) -> list[Loop]:
     """Return the loops that keep one project scored."""
     return [
         _loop(project, "sweep", project.sweep.every.total_seconds(), _sweeping),
+        _loop(project, "reconcile", _RECONCILE_EVERY, _reconciling),
         _loop(project, "upkeep", _UPKEEP_EVERY, _upkeeping),
         _loop(project, "deliver", project.delivery.every.total_seconds(), _delivering),
     ]
@@ -114,6 +117,10 @@ def _sweeping(project: Project) -> Callable[[], Awaitable[bool]]:
         return not (await sweeper.tick()).caught_up
 
     return tick
+
+
+def _reconciling(project: Project) -> Callable[[], Awaitable[bool]]:
+    return Reconciler(project).tick
 
 
 def _upkeeping(project: Project) -> Callable[[], Awaitable[bool]]:

@@ -114,6 +114,7 @@ async def take(project: Project, part: Window, *, complete: bool, remembered: Ma
 async def record(project: Project, haul: Haul, part: Window, *, lane: str, watermark: datetime | None) -> None:
     """Commit a haul with everything that follows from it, and say so."""
     async with project.turn:
+        await _yield_to_newer(project, haul)
         outcome = await rollup.work_out(project, (), fresh=haul.fresh, now=haul.now)
         await project.store.commit(
             Commit(
@@ -146,3 +147,10 @@ async def record(project: Project, haul: Haul, part: Window, *, lane: str, water
             )
     for producer, lag in haul.lags.items():
         project.emit(events.LagSeen(project.id, producer, lag.total_seconds()))
+
+
+async def _yield_to_newer(project: Project, haul: Haul) -> None:
+    """Drop what another lane has read in a newer version meanwhile."""
+    for key, entry in (await project.store.known(project.id, list(haul.entries))).items():
+        if entry.version > haul.entries[key].version:
+            haul.forget(key)
