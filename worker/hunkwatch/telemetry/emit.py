@@ -7,13 +7,15 @@ A new event fails the type check here and in ``metrics`` until both know it. ``e
 from __future__ import annotations
 
 import re
-from dataclasses import fields
-from typing import TYPE_CHECKING, Literal, assert_never
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, assert_never
 
 from hunkwatch import events
-from hunkwatch.telemetry.logs import Repetition
+from hunkwatch.telemetry.logs import Repetition, clean
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from structlog.typing import FilteringBoundLogger
 
     from hunkwatch.ports import Clock
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from hunkwatch.telemetry.metrics import Metrics
 
 Level = Literal["debug", "info", "warning", "error"]
+
+Happened = TypeVar("Happened", bound=events.Event)
 
 _REPEATABLE = frozenset({"warning", "error"})
 _SUBJECT = ("loop", "route", "status", "reason", "old", "name")
@@ -30,16 +34,27 @@ _SUBJECT = ("loop", "route", "status", "reason", "old", "name")
 class Telemetry:
     """What a worker's events reach: its log, its metrics and its health."""
 
-    def __init__(self, log: FilteringBoundLogger, metrics: Metrics, health: Health, *, clock: Clock, repeat_every: float) -> None:
-        """Hold back a repeated warning or error for ``repeat_every`` seconds."""
+    def __init__(  # noqa: PLR0913 - what an event reaches, and two facts about it
+        self,
+        log: FilteringBoundLogger,
+        metrics: Metrics,
+        health: Health,
+        *,
+        clock: Clock,
+        repeat_every: float,
+        secrets: Collection[str] = (),
+    ) -> None:
+        """Hold back a repeated warning or error for ``repeat_every`` seconds; let no secret through."""
         self._log = log
         self._metrics = metrics
         self._health = health
         self._clock = clock
         self._repetition = Repetition(repeat_every)
+        self._secrets = secrets
 
     def emit(self, event: events.Event) -> None:
         """Say it in the log, count it, and let health know."""
+        event = _cleaned(event, self._secrets)
         self._metrics.record(event, now=self._clock.now())
         self._health.record(event, at=self._clock.monotonic())
         if isinstance(event, events.WorkerStopping | events.WorkerStopped):
@@ -114,6 +129,12 @@ def level_of(event: events.Event) -> Level:
             return "debug"
         case _:
             assert_never(event)
+
+
+def _cleaned(event: Happened, secrets: Collection[str]) -> Happened:
+    texts = {field.name: value for field in fields(event) if isinstance(value := getattr(event, field.name), str)}
+    fit: dict[str, Any] = {name: clean(text, secrets) for name, text in texts.items()}
+    return replace(event, **fit)
 
 
 def _key(event: events.Event) -> str:
