@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hunkwatch.errors import Exit
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hunkwatch import ports
+    from hunkwatch.core.model import Observation
     from hunkwatch.events import Emit
     from hunkwatch.ports import Clock
     from hunkwatch.settings import Settings
@@ -124,4 +125,14 @@ async def retry_dead_letters(settings: Settings, ids: Sequence[str] = (), *, clo
 
 async def discard_dead_letters(settings: Settings, ids: Sequence[str] = (), *, clock: Clock | None = None) -> int:
     """Give dead letters up, all of them without ``ids``; return how many."""
+    raise NotImplementedError
+
+
+async def fetch(settings: Settings, subject: str) -> Sequence[Observation]:
+    """Return whole observations by trace id or by observation id, empty when there is none."""
+    raise NotImplementedError
+
+
+def observation(row: Mapping[str, Any]) -> Observation:
+    """Read one observation as Langfuse's API or export writes it, v1 or v2 form; raises ValueError when it is none."""
     raise NotImplementedError
