@@ -14,7 +14,7 @@ from hunkwatch.ports import Delivery, Status
 from hunkwatch.telemetry.metrics import Metrics, names
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-UNITS = ("_seconds", "_total", "_info", "_bytes_total", "_scores", "_waiting", "_scorer", "_value", "_count")
+UNITS = ("_seconds", "_total", "_info", "_bytes_total", "_scores", "_waiting", "_scorer", "_value", "_amount")
 
 
 def sample(metrics: Metrics, name: str, /, **labels: str) -> float | None:
@@ -91,7 +91,7 @@ def test_values_fall_on_quarters_and_counts_on_counts(an_event: Callable[..., An
         metrics.record(an_event(events.ScoreValueSent, name=name, value=value), now=NOW)
 
     assert sample(metrics, "hunkwatch_score_value_bucket", name="blind_rewrite_patch", le="0.5") == 1.0
-    assert sample(metrics, "hunkwatch_score_count_bucket", name="retyped_lines", le="10.0") == 1.0
+    assert sample(metrics, "hunkwatch_score_amount_bucket", name="retyped_lines", le="10.0") == 1.0
     assert sample(metrics, "hunkwatch_score_value_count", name="patch_shape") is None
     assert sample(metrics, "hunkwatch_scores_accepted_total", name="patch_shape") == 1.0
 

@@ -70,7 +70,7 @@ class Metrics:
 
         self.scores = counter("scores_accepted_total", "Scores that Langfuse took.", "project", "name")
         self.value = histogram("score_value", "Values of the scores from 0 to 1.", _QUARTERS, "project", "name")
-        self.count = histogram("score_count", "Values of the scores that count.", _COUNTS, "project", "name")
+        self.count = histogram("score_amount", "Values of the scores that count.", _COUNTS, "project", "name")
         self.receipts = counter("score_receipts_total", "What the server said of each score sent.", "project", "verdict")
         self.seen = counter("scores_seen_total", "Scores that a read-back found as we wrote them.", "project")
         self.missing = counter("scores_missing_total", "Looks that did not find the score yet.", "project")
