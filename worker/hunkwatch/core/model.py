@@ -163,8 +163,7 @@ class Malformed(NamedTuple):
     flags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FileFacts:
+class FileFacts(NamedTuple):
     """What a patch does to one path, without any of its text."""
 
     path: str
@@ -181,8 +180,7 @@ class FileFacts:
     """Of a new file: eight hex digits for each line with a letter or digit, so that a later rewrite can be compared; ``""`` if too long."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where something worth a sentence stands: a file, the hunk's number in that file from 1, lines of the patch text from 1.
 
     ``deleted`` and ``added`` are the lengths of the two runs of a blind block; ``retyped`` counts the retyped lines in the hunk.
@@ -195,6 +193,25 @@ class Place:
     deleted: int = 0
     added: int = 0
     retyped: int = 0
+
+
+class PatchFacts(NamedTuple):
+    """Everything that scores need to know of a patch text, and nothing of the text. The fields mean what they mean in ``GradedCall``."""
+
+    shape: Shape
+    flags: tuple[str, ...] = ()
+    hunks: int = 0
+    blind_hunks: int = 0
+    retyped_lines: int | None = 0
+    files: tuple[FileFacts, ...] = ()
+    blind_at: tuple[Place, ...] = ()
+    retyped_at: tuple[Place, ...] = ()
+    dialect: str = ""
+    file_count: int = 0
+    added_lines: int = 0
+    deleted_lines: int = 0
+    context_lines: int = 0
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,8 @@ def _plain(part: FileFacts | Place | GradedCall) -> dict[str, object]:
             continue
         if isinstance(value, datetime):
             value = value.isoformat()
-        elif isinstance(value, tuple) and value and not isinstance(value[0], str):
-            value = [_plain(item) for item in value]
+        elif isinstance(value, tuple):
+            value = [_plain(item) if isinstance(item, FileFacts | Place) else item for item in value]
         row[name] = value
     return row
 
@@ -66,7 +66,11 @@ def _time(value: str | None) -> datetime | None:
     return None if value is None else datetime.fromisoformat(value)
 
 
-_DEFAULTS = {kind: tuple((field.name, field.default) for field in fields(kind)) for kind in (FileFacts, Place, GradedCall)}
+_DEFAULTS: dict[type, tuple[tuple[str, object], ...]] = {
+    GradedCall: tuple((field.name, field.default) for field in fields(GradedCall)),
+    FileFacts: tuple((name, FileFacts._field_defaults.get(name, MISSING)) for name in FileFacts._fields),
+    Place: tuple((name, Place._field_defaults.get(name, MISSING)) for name in Place._fields),
+}
 _CALL: dict[str, Callable[[Any], object]] = {
     "start_time": _time,
     "end_time": _time,

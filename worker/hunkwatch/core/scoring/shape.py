@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from hunkwatch.core.model import Patch
     from hunkwatch.core.scoring.tally import Tally
 
+_BLIND, _NOT_BLIND = Shape.BLIND_REWRITE, Shape.NO_BLIND_REWRITE  # looking a member up costs as much as a call
+
 
 def of_patch(patch: Patch, hunks: int, blind_hunks: int) -> Shape:
     """Return the shape of a patch that was read, given how many of its hunks change something and how many are blind."""
@@ -21,9 +23,9 @@ def of_patch(patch: Patch, hunks: int, blind_hunks: int) -> Shape:
     if "delete_and_add" in patch.flags:
         return Shape.FILE_REWRITE
     if blind_hunks:
-        return Shape.BLIND_REWRITE
+        return _BLIND
     if hunks:
-        return Shape.NO_BLIND_REWRITE
+        return _NOT_BLIND
     actions = {edit.action for edit in patch.files}
     if Action.ADD in actions:
         return Shape.NEW_FILE

@@ -18,17 +18,19 @@ if TYPE_CHECKING:
 MASK_BYTES = 32 * 2**20
 """Bit masks of lines are kept up to this much memory; beyond it they are made anew each time they are needed."""
 
-_LINKS = 500_000
-_SMALL = 2048
+_SMALL = 4096
+"""Up to this many pairs, weighing the ways costs more than it saves."""
+
+_MOST_LINKS = 500_000
+_MOST_COLUMNS = 2048
 
 
 class Problem(NamedTuple):
-    """Two lists with the matching ends taken off: ``ends`` lines match there. ``links`` pairs of lines are equal among the rest."""
+    """Two lists with what they share at both ends taken off: ``ends`` lines match there."""
 
     left: Sequence[str]
     right: Sequence[str]
     ends: int
-    links: int
 
     @property
     def pairs(self) -> int:
@@ -36,33 +38,25 @@ class Problem(NamedTuple):
         return len(self.left) * len(self.right)
 
 
-def reduce(left: list[str], right: list[str]) -> Problem:
-    """Take off what the lists share at both ends, then what only one of them holds."""
+def reduce(left: Sequence[str], right: Sequence[str]) -> Problem:
+    """Take off what the lists share at both ends."""
     head, tail = _ends(left, right)
-    ends = head + tail
-    if ends:
-        left, right = left[head : len(left) - tail], right[head : len(right) - tail]
-    if not left or not right:
-        return Problem((), (), ends, 0)
-    if len(left) == 1 or len(right) == 1:
-        one, many = (left, right) if len(left) == 1 else (right, left)
-        return Problem(one, one, ends, 1) if one[0] in many else Problem((), (), ends, 0)
-    lefts, rights = Counter(left), Counter(right)
-    if lefts.keys() != rights.keys():
-        left, right = [text for text in left if text in rights], [text for text in right if text in lefts]
-    return Problem(left, right, ends, sum(times * rights[text] for text, times in lefts.items()))
+    if not head and not tail:
+        return Problem(left, right, 0)
+    return Problem(left[head : len(left) - tail], right[head : len(right) - tail], head + tail)
 
 
 def length(problem: Problem) -> int:
     """Return the length of the longest common subsequence."""
-    left, right = problem.left, problem.right
+    left, right, ends = problem
     if not left or not right:
-        return problem.ends
+        return ends
+    if len(left) * len(right) <= _MOST_COLUMNS:
+        return ends + _short(left, right)
+    if _chaining_is_cheaper(_links(left, right), left, right):
+        return ends + _chain(left, right)
     rows, columns = sorted((left, right), key=len)
-    if _chaining_is_cheaper(problem.links, len(rows), len(columns)):
-        return problem.ends + _chain(left, right)
-    row = _last_row(rows, columns)
-    return problem.ends + len(columns) - row.bit_count()
+    return ends + len(columns) - _last_row(rows, columns).bit_count()
 
 
 def align(left: list[str], right: list[str]) -> list[tuple[int, int]]:
@@ -75,7 +69,7 @@ def align(left: list[str], right: list[str]) -> list[tuple[int, int]]:
     return matched
 
 
-def _ends(left: list[str], right: list[str]) -> tuple[int, int]:
+def _ends(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:
     most = min(len(left), len(right))
     head = 0
     while head < most and left[head] == right[head]:
@@ -87,8 +81,15 @@ def _ends(left: list[str], right: list[str]) -> tuple[int, int]:
     return head, tail
 
 
-def _chaining_is_cheaper(links: int, rows: int, columns: int) -> bool:
+def _links(left: Sequence[str], right: Sequence[str]) -> int:
+    """Count the pairs of equal lines."""
+    times = Counter(right)
+    return sum(times[text] for text in left)
+
+
+def _chaining_is_cheaper(links: int, left: Sequence[str], right: Sequence[str]) -> bool:
     """Weigh a quarter of a microsecond a link against half a one a row and a tenth of a nanosecond a pair (measured, not exact)."""
+    rows, columns = sorted((len(left), len(right)))
     return links * 2500 < rows * (5000 + columns)
 
 
@@ -145,6 +146,19 @@ def _chain_back(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, in
 # ---------------------------------------------------------------- rows of bits
 
 
+def _short(rows: Sequence[str], columns: Sequence[str]) -> int:
+    masks: dict[str, int] = {}
+    bit = 1
+    for text in columns:
+        masks[text] = masks.get(text, 0) | bit
+        bit <<= 1
+    full = row = bit - 1
+    for text in rows:
+        shared = row & masks.get(text, 0)
+        row = ((row + shared) | (row - shared)) & full
+    return len(columns) - row.bit_count()
+
+
 def _masks(rows: Sequence[str], columns: Sequence[str]) -> Callable[[str], int]:
     """Return the function that gives a line's mask: a bit for each column that holds it."""
     positions = _positions(columns, rows)
@@ -181,15 +195,14 @@ def _align_middle(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, 
         return []
     if len(right) < len(left):
         return sorted((one, other) for other, one in _align_middle(right, left))
-    counts = Counter(right)
-    links = sum(counts[text] for text in left)
+    links = _links(left, right)
     if not links:
         return []
-    if links <= _LINKS and _chaining_is_cheaper(links, len(left), len(right)):
+    if links <= _MOST_LINKS and _chaining_is_cheaper(links, left, right):
         return _chain_back(left, right)
     if len(left) == 1:
         return [(0, right.index(left[0]))]
-    if len(right) <= _SMALL:
+    if len(right) <= _MOST_COLUMNS:
         return _walk_back(left, right)
     half = len(left) // 2
     cut = _best_cut(_last_row(left[:half], right), _last_row(left[: half - 1 : -1], right[::-1]), len(right))

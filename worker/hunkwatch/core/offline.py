@@ -1,0 +1,64 @@
+"""The public interface in Python: scores of a patch text or of observations at hand, without Langfuse, without I/O."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from hunkwatch.core import evaluate, grading
+from hunkwatch.core.scoring import blind_rewrite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hunkwatch.core.model import GradedCall, Observation, PatchFacts, Score
+
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+
+
+class PatchScore(NamedTuple):
+    """The scores of one patch text, as an observation with this call alone would get them.
+
+    ``blind_rewrite`` and ``retyped_lines`` are ``None`` where there is nothing to count: abstaining is not zero. ``facts`` holds what
+    the numbers rest on: files, places, flags.
+    """
+
+    shape: str
+    blind_rewrite: float | None
+    retyped_lines: int | None
+    hunks: int
+    blind_hunks: int
+    facts: PatchFacts
+
+
+class TraceScore(NamedTuple):
+    """The scores of one trace and of its observations, with the calls behind them, duplicates merged."""
+
+    trace_id: str
+    scores: tuple[Score, ...]
+    calls: tuple[GradedCall, ...]
+
+
+def score_patch(text: str) -> PatchScore:
+    """Score a patch from its text alone. Never raises, whatever the text."""
+    facts = grading.count(text)
+    hunks, blind = facts.hunks, facts.blind_hunks
+    kept = blind_rewrite.kept(blind, hunks, blind_rewrite.QUARTERS)
+    return PatchScore(facts.shape, kept, facts.retyped_lines if hunks else None, hunks, blind, facts)
+
+
+def score_observations(observations: Iterable[Observation], *, project: str = "") -> tuple[TraceScore, ...]:
+    """Find and score every call of the observations, trace by trace, in the order in which the traces come.
+
+    All observations of a trace belong in one call, so that duplicates merge. A call known only from a request counts at once. With the
+    ``project`` that Langfuse knows, scores carry the ids that the worker would give them.
+    """
+    calls: dict[str, list[GradedCall]] = {}
+    for observation in observations:
+        for call in evaluate.grade_observation(observation):
+            calls.setdefault(call.trace_id, []).append(call)
+    traces: list[TraceScore] = []
+    for trace_id, found in calls.items():
+        seen = evaluate.trace(project, found, now=_END_OF_TIME, request_grace=timedelta())
+        traces.append(TraceScore(trace_id, seen.scores, seen.counted))
+    return tuple(traces)
