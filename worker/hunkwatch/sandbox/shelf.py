@@ -1,0 +1,110 @@
+"""The observations of one project in the order of the events table: by start time, trace hash and id.
+
+Rows with the same key replace each other. New rows wait in a short list until somebody reads.
+The indexes by id and by trace are built when the first reader asks for them.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+
+from hunkwatch.sandbox.rows import Context, Row
+
+_FEW = 512
+
+
+class Shelf:
+    """A sorted list of rows."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._rows: list[Row] = []
+        self._waiting: list[Row] = []
+        self._by_id: dict[str, list[Row]] | None = None
+        self._by_trace: dict[str, list[Row]] | None = None
+        self._contexts: dict[Context, Context] = {}
+        self.hidden_until = 0
+        self.hidden_until_v1 = 0
+
+    def __len__(self) -> int:
+        """Count the rows, seen or not."""
+        self._settle()
+        return len(self._rows)
+
+    def share(self, context: Context) -> Context:
+        """The one object that stands for this context."""
+        return self._contexts.setdefault(context, context)
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Take rows in; they are in order when the next reader comes."""
+        for row in rows:
+            self._waiting.append(row)
+            self.hidden_until = max(self.hidden_until, row.seen)
+            self.hidden_until_v1 = max(self.hidden_until_v1, row.seen_v1)
+
+    def newest_first(self, low: int | None, below: tuple[int, int, str] | None) -> Iterator[Row]:
+        """Rows with a start of at least ``low`` whose key is under ``below``, the newest first."""
+        self._settle()
+        rows = self._rows
+        at = len(rows) if below is None else bisect_left(rows, below, key=_key)
+        while at > 0:
+            at -= 1
+            row = rows[at]
+            if low is not None and row.start < low:
+                return
+            yield row
+
+    def with_ids(self, ids: Iterable[str]) -> list[Row]:
+        """Rows with one of these ids, the newest first."""
+        self._settle()
+        if self._by_id is None:
+            self._by_id = {}
+            _index(self._by_id, self._rows, "id")
+        return _ordered(self._by_id, ids)
+
+    def of_traces(self, traces: Iterable[str]) -> list[Row]:
+        """Rows of one of these traces, the newest first."""
+        self._settle()
+        if self._by_trace is None:
+            self._by_trace = {}
+            _index(self._by_trace, self._rows, "trace")
+        return _ordered(self._by_trace, traces)
+
+    def _settle(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        if len(waiting) > _FEW:
+            latest: dict[tuple[int, int, str], Row] = {row.key: row for row in self._rows}
+            latest.update((row.key, row) for row in waiting)
+            self._rows = [latest[key] for key in sorted(latest)]
+            self._by_id = self._by_trace = None
+            return
+        for row in waiting:
+            self._insert(row)
+
+    def _insert(self, row: Row) -> None:
+        key = row.key
+        at = bisect_left(self._rows, key, key=_key)
+        if at < len(self._rows) and self._rows[at].key == key:
+            old, self._rows[at] = self._rows[at], row
+            for index, name in ((self._by_id, old.id), (self._by_trace, old.trace)):
+                if index is not None:
+                    index[name][index[name].index(old)] = row
+            return
+        self._rows.insert(at, row)
+        for index, name in ((self._by_id, row.id), (self._by_trace, row.trace)):
+            if index is not None:
+                insort(index.setdefault(name, []), row, key=_key)
+
+
+def _key(row: Row) -> tuple[int, int, str]:
+    return row.key
+
+
+def _index(index: dict[str, list[Row]], rows: list[Row], slot: str) -> None:
+    for row in rows:
+        index.setdefault(getattr(row, slot), []).append(row)
+
+
+def _ordered(index: dict[str, list[Row]], names: Iterable[str]) -> list[Row]:
+    return sorted((row for name in set(names) for row in index.get(name, ())), key=_key, reverse=True)

@@ -1,0 +1,104 @@
+"""What the server remembers: its projects and, per project, observations, traces, scores, configs and dashboards.
+
+Also the two things every handler needs to know about a write: when it will be seen, and what the habits make of its rows.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from hunkwatch.sandbox import moments
+from hunkwatch.sandbox.configs import Configs
+from hunkwatch.sandbox.habits import Habits
+from hunkwatch.sandbox.rows import Row
+from hunkwatch.sandbox.scores import Scores
+from hunkwatch.sandbox.shelf import Shelf
+
+SECOND = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project and its one pair of keys."""
+
+    id: str = "project-1"
+    public_key: str = "pk-lf-demo"
+    secret_key: str = "sk-lf-demo"  # noqa: S105 - the key of a sandbox
+    name: str = ""
+    organization: str = "sandbox"
+
+
+@dataclass(slots=True)
+class Room:
+    """Everything of one project."""
+
+    project: Project
+    shelf: Shelf
+    configs: Configs
+    scores: Scores
+    traces: dict[str, dict[str, Any]] = field(default_factory=dict)
+    widgets: dict[str, dict[str, Any]] = field(default_factory=dict)
+    dashboards: dict[str, dict[str, Any]] = field(default_factory=dict)
+    media: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def room_for(project: Project, habits: Habits) -> Room:
+    """An empty room."""
+    configs = Configs()
+    return Room(project, Shelf(), configs, Scores(configs, habits.keeps_score_events))
+
+
+@dataclass(slots=True)
+class State:
+    """The server's memory, its clock and its habits."""
+
+    rooms: dict[str, Room]
+    clock: Callable[[], datetime]
+    version: str
+    mode: str
+    habits: Habits
+
+    def now(self) -> int:
+        """Milliseconds since 1970 on the sandbox's own clock."""
+        return moments.millis(self.clock())
+
+    @property
+    def release(self) -> tuple[int, ...]:
+        """The version as numbers."""
+        return tuple(int(part) for part in self.version.split("-")[0].split("."))
+
+    @property
+    def is_v4(self) -> bool:
+        """Whether there is an events table."""
+        return self.release >= (4,)
+
+    @property
+    def reads_v1(self) -> bool:
+        """Whether the old readings answer."""
+        return not self.is_v4 or self.mode == "dual"
+
+    @property
+    def takes_lists(self) -> bool:
+        """Whether ``POST /scores`` takes a list, with a timestamp per score."""
+        return self.release >= (4, 59)
+
+    def later(self, seconds: float) -> int:
+        """The moment so many seconds from now."""
+        return self.now() + round(seconds * SECOND)
+
+    def shelve(self, room: Room, rows: Iterable[Row]) -> None:
+        """Put rows where readers find them, with what the habits make of them."""
+        room.shelf.add(row for arrived in rows for row in self._habitual(arrived))
+
+    def _habitual(self, row: Row) -> Iterator[Row]:
+        habits = self.habits
+        if habits.late_rows and habits.picks("late", row.id, habits.late_rows):
+            row.seen += round(habits.late_by * SECOND)
+            row.seen_v1 += round(habits.late_by * SECOND)
+        yield row
+        if habits.resent_rows and habits.picks("resent", row.id, habits.resent_rows):
+            again = row.copy()
+            again.start += round(habits.resent_by * SECOND)
+            again.updated += SECOND
+            yield again
