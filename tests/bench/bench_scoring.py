@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 from bench_compare import Duel, duel
 from bench_corpus import Corpus
 from clinescope.diff_minimality import score_diff_minimality
 from clinescope.world_a import ToolCall, Trace
 
-from hunkwatch.core import evaluate
-from hunkwatch.core.model import Call, Evidence
+from hunkwatch.core import evaluate, grammar
+from hunkwatch.core.model import Action, Call, Evidence, Patch
+from hunkwatch.core.scoring import blind_rewrite, retyped_lines
 
 
 def measure() -> Iterator[Duel]:
-    """Yield the duel on patches of the real distribution, then on large ones alone."""
-    patches = Corpus(7).patches(9330)
-    yield _duel("score 9,330 patches of the real distribution", patches, target=1.25)
-    large = sorted(patches, key=len)[-470:]
-    yield _duel("score the largest 5% of them", large)
+    """Yield the duel on patches of the real distribution, then on large ones alone, then without the record for the ledger."""
+    patches = Corpus(7).patches(3000)
+    large = sorted(patches, key=len)[-150:]
+    yield _duel("score 3,000 patches of the real distribution", patches, _graded(patches), target=1.25)
+    yield _duel("score the largest 5% of them", large, _graded(large))
+    yield _duel("parse them, count blind hunks and retyped lines, no record", patches, lambda: _drain(_count, patches), target=1.25)
 
 
-def _duel(name: str, patches: list[str], *, target: float = 0.0) -> Duel:
+def _graded(patches: list[str]) -> Callable[[], None]:
     start = datetime(2026, 3, 1, tzinfo=UTC)
     calls = [Call("trace", f"{at}", start, None, None, 0, "raw", Evidence.EXECUTION, text) for at, text in enumerate(patches)]
+    return lambda: _drain(evaluate.grade, calls)
+
+
+def _count(text: str) -> tuple[int, list[int | None]]:
+    patch = grammar.parse(text)
+    assert isinstance(patch, Patch)
+    hunks = [hunk for edit in patch.files if edit.action is Action.UPDATE for hunk in edit.hunks]
+    return sum(blind_rewrite.is_blind(hunk) for hunk in hunks), [retyped_lines.count(hunk).lines for hunk in hunks]
+
+
+def _duel(name: str, patches: list[str], ours: Callable[[], None], *, target: float = 0.0) -> Duel:
     traces = [Trace(1, (), (ToolCall("call", "apply_patch", {"input": text}, None, None),), ()) for text in patches]
-    return duel(
-        name,
-        lambda: [evaluate.grade(call) for call in calls],
-        lambda: [score_diff_minimality(trace) for trace in traces],
-        turns=7,
-        target=target,
-    )
+    return duel(name, ours, lambda: _drain(score_diff_minimality, traces), turns=21, target=target)
+
+
+def _drain(score: Callable[[Any], object], things: Iterable[Any]) -> None:
+    """Score each and let the result go, as a worker does."""
+    deque(map(score, things), maxlen=0)
