@@ -1,0 +1,83 @@
+"""The real command in a process of its own: pipes that close, colour, interruption, the module form."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMAND = [sys.executable, "-m", "hunkwatch"]
+
+
+def start(*words: str, **given: Any) -> subprocess.Popen[bytes]:
+    """Start the command with pipes for everything."""
+    environ = {**os.environ, "PYTHONUNBUFFERED": "", **given.pop("environ", {})}
+    return subprocess.Popen([*COMMAND, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ, **given)
+
+
+def test_a_reader_that_leaves_ends_it_quietly(patches: Any, tmp_path: Path) -> None:
+    """``| head -1`` is no error of ours: no traceback, and the code that a shell knows for it."""
+    file = tmp_path / "many.txt"
+    file.write_text(f"{patches.blind}\n" * 4000, "utf-8")
+
+    with start("score", "--json", str(file)) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        errors = process.stderr.read()
+
+    assert (errors, process.returncode) == (b"", 141)
+
+
+def test_an_interruption_ends_it_quietly() -> None:
+    """Ctrl-C while it waits for input: code 130 and not a word."""
+    process = start("score", "-", start_new_session=True)
+    assert process.stdin is not None
+    process.stdin.write(b"*** Begin Patch\n")
+    process.stdin.flush()
+    _wait_until_it_reads(process.pid)
+
+    process.send_signal(signal.SIGINT)
+
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, b"")
+
+
+def _wait_until_it_reads(pid: int) -> None:
+    """Return once the process has taken what stands in its pipe and waits for more: sleeping in a read of it."""
+    for _ in range(2000):
+        with open(f"/proc/{pid}/wchan", encoding="ascii") as waiting:  # noqa: PTH123 - not a path of ours
+            if "pipe" in waiting.read():
+                return
+        os.sched_yield()
+        signal.sigtimedwait([], 0.01)
+    pytest.fail("it never waited for input")
+
+
+@pytest.mark.parametrize(
+    ("environ", "coloured"), [({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False), ({}, False)]
+)
+def test_colour_is_for_those_who_want_it(patches: Any, environ: dict[str, str], *, coloured: bool) -> None:
+    """None in a pipe, none with NO_COLOR."""
+    out, _ = start("explain", "-", environ={"TERM": "xterm-256color", **environ}).communicate(patches.blind.encode(), timeout=60)
+
+    assert coloured == (b"\x1b[3" in out)
+
+
+def test_stdout_in_any_encoding_takes_any_text() -> None:
+    """A poor locale does not break the JSON of a rich text."""
+    patch = "*** Begin Patch\n*** Add File: ü\n+\N{SNOWMAN}\n*** End Patch"
+    environ = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+
+    out, errors = start("score", "--json", "--text", "-", environ=environ).communicate(patch.encode(), timeout=60)
+
+    assert b"\\u2603" in out
+    assert errors == b""

@@ -1,0 +1,7 @@
+"""``python -m hunkwatch``."""
+
+import sys
+
+from hunkwatch.cli import main
+
+sys.exit(main())

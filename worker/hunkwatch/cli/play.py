@@ -1,0 +1,69 @@
+"""``demo`` and ``sandbox``: the whole thing on this machine, without a Langfuse. Both need the extra ``demo``."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hunkwatch.cli import printing
+from hunkwatch.errors import Exit, Halt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Mode(StrEnum):
+    """How the server writes: what 4.x does by itself, or what it does while it is moved from 3.x."""
+
+    EVENTS_ONLY = "events_only"
+    DUAL = "dual"
+
+
+def demo() -> None:
+    """Start a small Langfuse, send it traces of coding agents, run the worker, show the scores."""
+    with _extra():
+        from hunkwatch.demo import main  # noqa: PLC0415 - needs the extra
+    code = main()
+    if code:
+        raise typer.Exit(code)
+
+
+def sandbox(
+    *,
+    version: Annotated[str, typer.Option("--version", metavar="VERSION", help="Langfuse version that it answers as.")] = "4.16.0",
+    mode: Annotated[Mode, typer.Option("--mode", help="Write mode that it answers in.")] = Mode.EVENTS_ONLY,
+    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 3000,
+) -> None:
+    """Serve a small Langfuse-compatible API from memory, to try agents and the worker against; Ctrl-C ends it.
+
+    Prints the three variables that point an agent, or `hunkwatch run`, at it.
+    """
+    with _extra():
+        from hunkwatch.sandbox import Project, Sandbox, serve  # noqa: PLC0415 - needs the extra
+    project = Project()
+
+    def announce(url: str) -> None:
+        keys = {"BASE_URL": url, "PUBLIC_KEY": project.public_key, "SECRET_KEY": project.secret_key}
+        printing.show(*(f"export LANGFUSE_{name}={value}" for name, value in keys.items()))
+        printing.finish()
+
+    try:
+        serve(Sandbox(version, mode.value, projects=(project,)), host=host, port=port, ready=announce)
+    except OSError as error:
+        mend = "Give --port another number; 0 takes a free one."
+        raise Halt(f"cannot listen on {host}:{port}: {error.strerror}", mend=mend, exit_code=Exit.USAGE) from None
+
+
+@contextmanager
+def _extra() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("hunkwatch"):
+            raise
+        mend = 'Install it with pip install "hunkwatch[demo]".'
+        raise Halt(f"{error.name} is not installed", mend=mend, exit_code=Exit.USAGE) from None

@@ -1,0 +1,80 @@
+"""Data to stdout, remarks to stderr: the only file of the command line that writes.
+
+Colour follows the terminal and NO_COLOR. Whoever reads our output may leave at any time: then nothing more is written and the
+process ends quietly.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+from rich.console import Console
+from rich.text import Text
+
+from hunkwatch.cli.failures import READER_LEFT
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_WIDE = 200
+
+
+class _Quiet(Console):
+    def on_broken_pipe(self) -> NoReturn:
+        leave()
+
+
+def show(*renderables: RenderableType) -> None:
+    """Print tables and texts for people; a plain string is never read as markup."""
+    console = _console(stderr=False)
+    for renderable in renderables:
+        console.print(Text(renderable) if isinstance(renderable, str) else renderable, soft_wrap=isinstance(renderable, str))
+
+
+def show_json(value: object) -> None:
+    """Print one JSON value on one line, in plain ASCII, so that no text can harm a terminal or fail to encode."""
+    try:
+        sys.stdout.write(f"{json.dumps(value, separators=(', ', ': '))}\n")
+    except BrokenPipeError:
+        leave()
+
+
+def remark(*lines: str) -> None:
+    """Write remarks to stderr, the first with our name before it."""
+    for number, line in enumerate(lines):
+        sys.stderr.write(f"{line}\n" if number else f"hunkwatch: {line}\n")
+
+
+def printable(text: str) -> str:
+    """Return the text without anything that could steer a terminal."""
+    return text if text.isprintable() else "".join(character if character.isprintable() else "?" for character in text)
+
+
+def is_terminal() -> bool:
+    """Say whether somebody looks at stdout."""
+    return sys.stdout.isatty()
+
+
+def leave() -> NoReturn:
+    """End quietly: nobody reads any more."""
+    sink = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(sink, sys.stdout.fileno())
+    raise SystemExit(READER_LEFT)
+
+
+def finish() -> None:
+    """Hand over what is still buffered."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        leave()
+
+
+def _console(*, stderr: bool) -> Console:
+    console = _Quiet(stderr=stderr, highlight=False, emoji=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _WIDE
+    return console
