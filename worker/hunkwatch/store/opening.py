@@ -1,0 +1,189 @@
+"""Opening the state: which database, whose turn, which schema.
+
+A SQLite state belongs to one process at a time (a lock beside the file, let go when the process ends however it ends); a reader may
+look at it meanwhile. A Postgres state may be shared by any number of processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import sqlite3
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import AsyncAdaptedQueuePool
+
+from hunkwatch.errors import Exit, Halt
+from hunkwatch.store import faults, migrating
+from hunkwatch.store.store import SqlStore
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from datetime import datetime
+
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+_BUSY_SECONDS = 10
+_POSTGRES_POOL = 5
+
+
+@asynccontextmanager
+async def open_store(url: str, *, holder: str = "") -> AsyncIterator[SqlStore]:
+    """Open the state for writing, with its schema brought to head.
+
+    ``url`` is ``sqlite:////path/file.db`` or ``postgresql://...``; ``holder`` names this process in claims (its pid without one).
+    Raises Halt when the state is in use, damaged, out of reach or made by a newer version, RetryLater when it is busy.
+    """
+    holder = holder or f"pid-{os.getpid()}"
+    path = _path(url)
+    with contextlib.ExitStack() as held:
+        if path is not None:
+            held.enter_context(_locked(path))
+        engine = _engine(url, path)
+        try:
+            with faults.translated():
+                async with engine.begin() as connection:
+                    if path is None:
+                        # Two processes that start at once must not migrate at once.
+                        await connection.execute(sa.text("SELECT pg_advisory_xact_lock(4857246813)"))
+                    await connection.run_sync(migrating.migrate)
+            yield SqlStore(engine, holder=holder)
+        finally:
+            await engine.dispose()
+
+
+@asynccontextmanager
+async def open_for_reading(url: str) -> AsyncIterator[SqlStore | None]:
+    """Open the state beside whoever writes it; None when there is none yet. Changes nothing: no lock, no migration."""
+    path = _path(url)
+    if path is not None and not path.exists():
+        yield None
+        return
+    engine = _engine(url, path, mode="ro")
+    try:
+        with faults.translated():
+            async with engine.connect() as connection:
+                present = await connection.run_sync(migrating.check)
+        yield SqlStore(engine, holder="reader") if present else None
+    finally:
+        await engine.dispose()
+
+
+def copy_state(url: str, folder: Path) -> str:
+    """Copy a SQLite state into a folder and return the copy's address; a missing one gives the address of a fresh one.
+
+    A consistent copy whoever writes meanwhile. Serves backups and dry runs; a Postgres state is backed up with its own tools, and a dry
+    run beside one starts afresh.
+    """
+    target = folder / "hunkwatch.db"
+    path = _path(url)
+    if path is not None and path.exists():
+        with (
+            faults.translated(),
+            closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_BUSY_SECONDS)) as source,
+            closing(sqlite3.connect(target)) as copy,
+        ):
+            source.backup(copy)
+    return f"sqlite:///{target}"
+
+
+def reset_state(url: str, *, now: datetime) -> Path | None:
+    """Move a SQLite state aside, with everything beside it; return where it went, None when there was none."""
+    path = _path(url)
+    if path is None:
+        raise Halt("a Postgres state is not moved aside", mend="Drop or rename its tables by hand.", exit_code=Exit.STATE)
+    if not path.exists():
+        return None
+    aside = path.with_name(f"{path.name}.{now:%Y%m%dT%H%M%S}.aside")
+    with faults.translated(), _locked(path):
+        for suffix in ("", "-wal", "-shm"):
+            part = path.with_name(path.name + suffix)
+            if part.exists():
+                part.rename(aside.with_name(aside.name + suffix))
+    return aside
+
+
+def _path(url: str) -> Path | None:
+    """Return the file of a SQLite address, None for Postgres."""
+    try:
+        parsed = sa.make_url(url)
+    except sa.exc.ArgumentError as error:
+        raise Halt("store.url is no database address", mend='Use "sqlite:////path/file.db" or "postgresql://...".') from error
+    if parsed.get_backend_name() == "sqlite":
+        if not parsed.database or parsed.database == ":memory:":
+            raise Halt("store.url names no file", mend='Use "sqlite:////path/file.db": a state in memory forgets everything.')
+        return Path(parsed.database)
+    if parsed.get_backend_name() in {"postgresql", "postgres"}:
+        return None
+    raise Halt("store.url names an unknown kind of database", mend='Use "sqlite:////path/file.db" or "postgresql://...".')
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the state file against a second process; the kernel lets go when this one ends."""
+    with faults.translated():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in {errno.EWOULDBLOCK, errno.EACCES}:
+                raise
+            raise Halt(
+                "another hunkwatch process uses this state file",
+                mend="Stop it first, or give this one its own file; for several workers use Postgres.",
+                exit_code=Exit.STATE,
+            ) from error
+        with faults.translated():
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        yield
+    finally:
+        os.close(lock)
+
+
+def _engine(url: str, path: Path | None, *, mode: str = "rw") -> AsyncEngine:
+    if path is None:
+        address = sa.make_url(url).set(drivername="postgresql+psycopg")
+        return create_async_engine(address, pool_size=_POSTGRES_POOL, max_overflow=0, pool_pre_ping=True, hide_parameters=True)
+    address = sa.URL.create("sqlite+aiosqlite", database=path.absolute().as_uri(), query={"mode": mode, "uri": "true"})
+    engine = create_async_engine(
+        address,
+        poolclass=AsyncAdaptedQueuePool,
+        pool_size=1,
+        max_overflow=0,
+        hide_parameters=True,
+        connect_args={"timeout": _BUSY_SECONDS},
+    )
+    event.listen(engine.sync_engine, "connect", _prepare_to_write if mode == "rw" else _prepare_to_read)
+    event.listen(engine.sync_engine, "begin", _begin_to_write if mode == "rw" else _begin_to_read)
+    return engine
+
+
+def _prepare_to_read(connection: Any, _record: object) -> None:
+    connection.isolation_level = None
+
+
+def _prepare_to_write(connection: Any, _record: object) -> None:
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    # What a power cut may take from the end of a WAL goes together: ledger, outbox and watermark. It is swept and sent again.
+    cursor.execute("PRAGMA synchronous=NORMAL")
+    cursor.execute("PRAGMA journal_size_limit=67108864")
+    cursor.close()
+
+
+def _begin_to_write(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _begin_to_read(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("BEGIN")

@@ -1,0 +1,118 @@
+"""The tables, once for both databases.
+
+Times are whole microseconds since 1970 in UTC, so that they sort, compare and mean the same everywhere. Nothing here knows a Langfuse
+key or a line of a patch: what is kept of a call are counts, paths and hashes (``core.record``).
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, CheckConstraint, Column, Double, Index, Integer, MetaData, Table, Text
+
+from hunkwatch.ports import Delivery
+
+VERSION = "0001"
+"""The newest migration: what ``metadata`` describes."""
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+    }
+)
+
+ledger = Table(
+    "ledger",
+    metadata,
+    Column("project", Text, primary_key=True),
+    Column("trace_id", Text, primary_key=True),
+    Column("observation_id", Text, primary_key=True),
+    Column("first_start", BigInteger, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("calls", Text, nullable=False),
+    Column("call_count", Integer, nullable=False),
+    Column("seen_at", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+)
+Index("ix_ledger_seen_at", ledger.c.project, ledger.c.seen_at)
+
+call = Table(
+    "call",
+    metadata,
+    Column("project", Text, primary_key=True),
+    Column("trace_id", Text, primary_key=True),
+    Column("observation_id", Text, primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("call_id", Text),
+    Column("producer", Text, nullable=False),
+    Column("shape", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+)
+Index("ix_call_call_id", call.c.project, call.c.call_id)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("project", Text, primary_key=True),
+    Column("score_id", Text, primary_key=True),
+    Column("trace_id", Text, nullable=False),
+    Column("observation_id", Text),
+    Column("name", Text, nullable=False),
+    Column("number", Double),
+    Column("label", Text),
+    Column("timestamp", BigInteger, nullable=False),
+    Column("environment", Text, nullable=False),
+    Column("comment", Text, nullable=False),
+    Column("metadata", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("scorer", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("queued_at", BigInteger, nullable=False),
+    Column("next_at", BigInteger, nullable=False),
+    Column("sent", Integer, nullable=False),
+    Column("looks", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("claimed_until", BigInteger),
+    Column("claimed_by", Text),
+    CheckConstraint("state IN (" + ", ".join(f"'{state}'" for state in Delivery) + ")", name="state"),
+    CheckConstraint("(number IS NULL) <> (label IS NULL)", name="value"),
+)
+Index("ix_outbox_trace_id", outbox.c.project, outbox.c.trace_id)
+Index("ix_outbox_due", outbox.c.project, outbox.c.state, outbox.c.next_at)
+
+trace = Table(
+    "trace",
+    metadata,
+    Column("project", Text, primary_key=True),
+    Column("trace_id", Text, primary_key=True),
+    Column("touched_at", BigInteger, nullable=False),
+    Column("due_at", BigInteger),
+    Column("rolled_at", BigInteger),
+)
+Index("ix_trace_due_at", trace.c.project, trace.c.due_at)
+
+watermark = Table(
+    "watermark",
+    metadata,
+    Column("project", Text, primary_key=True),
+    Column("lane", Text, primary_key=True),
+    Column("at", BigInteger, nullable=False),
+)
+
+sends = Table(
+    "sends",
+    metadata,
+    Column("project", Text, primary_key=True),
+    Column("day", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("count", BigInteger, nullable=False),
+)
+
+lease = Table(
+    "lease",
+    metadata,
+    Column("project", Text, primary_key=True),
+    Column("holder", Text, nullable=False),
+    Column("until", BigInteger, nullable=False),
+)
