@@ -4,7 +4,18 @@ Only ``load`` reads the file and the environment it is given; a room takes its o
 """
 
 from hunkwatch.settings.duration import Duration, Pause
-from hunkwatch.settings.load import BadSettings, Loaded, Problem, config_places, load, redacted, state_folder, variable, without_password
+from hunkwatch.settings.load import (
+    BadSettings,
+    Loaded,
+    Problem,
+    config_places,
+    load,
+    redacted,
+    secrets_of,
+    state_folder,
+    variable,
+    without_password,
+)
 from hunkwatch.settings.sections import (
     CREDENTIALS,
     KEYS,
@@ -41,6 +52,7 @@ __all__ = [
     "config_places",
     "load",
     "redacted",
+    "secrets_of",
     "state_folder",
     "variable",
     "without_password",

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import tomllib
+from base64 import b64encode
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from pydantic import ValidationError
 
@@ -260,6 +262,16 @@ def redacted(settings: Settings) -> dict[str, object]:
     flat["langfuse.secret_key"] = "(set)" if settings.langfuse.secret_key.get_secret_value() else ""
     flat["store.url"] = without_password(settings.store.url)
     return flat
+
+
+def secrets_of(settings: Settings) -> tuple[str, ...]:
+    """Return every text that may never be written anywhere: the key, what it becomes in a request, passwords in the store's address."""
+    key = settings.langfuse.secret_key.get_secret_value()
+    basic = b64encode(f"{settings.langfuse.public_key}:{key}".encode()).decode() if key else ""
+    password = ""
+    with suppress(ValueError):
+        password = urlsplit(settings.store.url).password or ""
+    return tuple(secret for secret in (key, basic, password, unquote(password)) if secret)
 
 
 def without_password(url: str) -> str:

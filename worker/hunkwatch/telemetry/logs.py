@@ -11,13 +11,14 @@ import logging
 import os
 import re
 from collections import OrderedDict
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, TextIO, cast
 
 import structlog
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, MutableMapping
+    from collections.abc import Collection, Iterator, Mapping, MutableMapping
 
     from structlog.typing import FilteringBoundLogger, Processor, WrappedLogger
 
@@ -148,3 +149,16 @@ class Adopted(logging.Handler):
         """Write one line; the traceback stays out, since its messages may carry anything."""
         kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else ""
         self._log.warning("library_warned", library=record.name, message=str(record.msg), error=kind)
+
+
+@contextmanager
+def adopting(log: FilteringBoundLogger) -> Iterator[None]:
+    """Pass the warnings of foreign libraries, and Python's own, through our logger while the context is open."""
+    root, handler = logging.getLogger(), Adopted(log)
+    root.addHandler(handler)
+    logging.captureWarnings(capture=True)
+    try:
+        yield
+    finally:
+        logging.captureWarnings(capture=False)
+        root.removeHandler(handler)
