@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hunkwatch.core import grading, identity, merging, rewriting
-from hunkwatch.core.evidence import Evidence
+from hunkwatch.core.basis import Basis
 from hunkwatch.core.model import Score
 from hunkwatch.core.scoring import SCORERS
 from hunkwatch.core.scoring.tally import Subject
@@ -77,22 +77,22 @@ def trace(  # noqa: PLR0913 - the whole contract of the core in one call; all bu
     for call in counted:
         by_observation.setdefault(call.observation_id, []).append(call)
     for observation_id, its in by_observation.items():
-        scores.extend(_scores(project, Evidence.of(its, also_in, paths=paths), observation_id))
+        scores.extend(_scores(project, Basis.of(its, also_in, paths=paths), observation_id))
     if counted:
-        scores.extend(_scores(project, Evidence.of(counted, also_in, paths=paths), None))
+        scores.extend(_scores(project, Basis.of(counted, also_in, paths=paths), None))
     return Evaluation(tuple(scores), waits_until, counted)
 
 
-def _scores(project: str, evidence: Evidence, observation_id: str | None) -> list[Score]:
+def _scores(project: str, basis: Basis, observation_id: str | None) -> list[Score]:
     subject = Subject.TRACE if observation_id is None else Subject.OBSERVATION
-    first = evidence.calls[0]
+    first = basis.calls[0]
     facts: dict[str, object] | None = None
     scores: list[Score] = []
     for scorer in SCORERS:
-        value = scorer.grade(evidence.tally) if scorer.subject is subject else None
+        value = scorer.grade(basis.tally) if scorer.subject is subject else None
         if value is None:
             continue
-        facts = facts or {"scorer": SCORER, **evidence.metadata()}
+        facts = facts or {"scorer": SCORER, **basis.metadata()}
         metadata = dict(facts)
         score = Score(
             id=identity.score_id(project, first.trace_id, observation_id, scorer.name),
@@ -102,7 +102,7 @@ def _scores(project: str, evidence: Evidence, observation_id: str | None) -> lis
             observation_id=observation_id,
             timestamp=first.start_time,
             environment=first.environment,
-            comment=evidence.comment(scorer.name),
+            comment=basis.comment(scorer.name),
             metadata=metadata,
         )
         metadata["fingerprint"] = identity.fingerprint(score)

@@ -30,7 +30,7 @@ _NOT_COUNTED = {Shape.UNRESOLVED, Shape.MALFORMED, Shape.TRUNCATED}
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Basis:
     """The calls behind some scores, at least one, their pooled counts, and how much may be told of them."""
 
     calls: Sequence[GradedCall]
@@ -39,7 +39,7 @@ class Evidence:
     paths: bool
 
     @classmethod
-    def of(cls, calls: Sequence[GradedCall], also_in: frozenset[str], *, paths: bool) -> Evidence:
+    def of(cls, calls: Sequence[GradedCall], also_in: frozenset[str], *, paths: bool) -> Basis:
         """Pool the calls."""
         return cls(calls, pooled.of(calls), also_in, paths)
 
@@ -99,8 +99,8 @@ class Evidence:
         worst = max((place for call in self.calls for place in call.blind_at), key=lambda place: place.deleted + place.added, default=None)
         if worst is None:
             return told
-        which = "" if blind == 1 else ", the largest in"
-        return f"{told}:{which} {self._where(worst)} swaps {_many(worst.deleted, 'deleted line')} for {worst.added} added"
+        which = ":" if blind == 1 else ", the largest of them in"
+        return f"{told}{which} {self._where(worst)}, {_many(worst.deleted, 'deleted line')} against {worst.added} added"
 
     def _about_retyped(self) -> str:
         lines = self.tally.retyped_lines
@@ -139,6 +139,8 @@ def _many(count: int, noun: str) -> str:
 
 
 def _cut(text: str, longest: int) -> str:
+    if not text.isprintable():
+        text = "".join([char if char.isprintable() else "\ufffd" for char in text[-longest:]])
     return text if len(text) <= longest else f"...{text[3 - longest :]}"
 
 
