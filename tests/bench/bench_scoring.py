@@ -12,31 +12,20 @@ from bench_corpus import Corpus
 from clinescope.diff_minimality import score_diff_minimality
 from clinescope.world_a import ToolCall, Trace
 
-from hunkwatch.core import evaluate, grammar
-from hunkwatch.core.model import Action, Call, Evidence, Patch
-from hunkwatch.core.scoring import blind_rewrite, retyped_lines
+from hunkwatch import score_patch
+from hunkwatch.core import evaluate
+from hunkwatch.core.model import Call, Evidence
 
 
 def measure() -> Iterator[Duel]:
-    """Yield the duel on patches of the real distribution, then on large ones alone, then without the record for the ledger."""
+    """Yield the duel on patches of the real distribution, on large ones alone, and with the record that the ledger keeps."""
     patches = Corpus(7).patches(3000)
     large = sorted(patches, key=len)[-150:]
-    yield _duel("score 3,000 patches of the real distribution", patches, _graded(patches), target=1.25)
-    yield _duel("score the largest 5% of them", large, _graded(large))
-    yield _duel("parse them, count blind hunks and retyped lines, no record", patches, lambda: _drain(_count, patches), target=1.25)
-
-
-def _graded(patches: list[str]) -> Callable[[], None]:
+    yield _duel("score 3,000 patches of the real distribution", patches, lambda: _drain(score_patch, patches), target=1.25)
+    yield _duel("score the largest 5% of them", large, lambda: _drain(score_patch, large))
     start = datetime(2026, 3, 1, tzinfo=UTC)
     calls = [Call("trace", f"{at}", start, None, None, 0, "raw", Evidence.EXECUTION, text) for at, text in enumerate(patches)]
-    return lambda: _drain(evaluate.grade, calls)
-
-
-def _count(text: str) -> tuple[int, list[int | None]]:
-    patch = grammar.parse(text)
-    assert isinstance(patch, Patch)
-    hunks = [hunk for edit in patch.files if edit.action is Action.UPDATE for hunk in edit.hunks]
-    return sum(blind_rewrite.is_blind(hunk) for hunk in hunks), [retyped_lines.count(hunk).lines for hunk in hunks]
+    yield _duel("grade 3,000 calls, with the record for the ledger", patches, lambda: _drain(evaluate.grade, calls))
 
 
 def _duel(name: str, patches: list[str], ours: Callable[[], None], *, target: float = 0.0) -> Duel:

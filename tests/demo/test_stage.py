@@ -6,13 +6,16 @@ import io
 import os
 import tempfile
 import threading
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from rich.console import Console
 
 from hunkwatch.demo import Played, run, sessions, show
 from hunkwatch.errors import Exit
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SESSIONS = {session.title: session for session in sessions.load()}
 
