@@ -1,0 +1,248 @@
+"""Which calls an observation carries: who recorded it, where its arguments sit, and what became of them.
+
+A TOOL or SPAN holds the arguments of one call in its input (execution); a GENERATION holds the calls that the model asks for in its
+output (request), and so does an AGENT, as a copy. Nothing else is an argument: not the input of a GENERATION or AGENT, no prompt, text,
+transcript, tool definition or result, and no copy in the metadata. A new tracer needs a line in ``PRODUCERS`` and a golden file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hunkwatch.core import cuts, outcome, producers, requests, tools, unwrap
+from hunkwatch.core.model import Call, Evidence
+from hunkwatch.core.producers import Sign
+from hunkwatch.core.tools import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from hunkwatch.core.model import Observation
+    from hunkwatch.core.unwrap import Found
+
+MARKER = "Begin Patch"
+"""The words that Langfuse is asked to find in inputs and outputs."""
+
+NAMES: tuple[str, ...] = (
+    "apply_patch", "Tool: apply_patch", "tool:apply_patch", "tool-apply_patch", "execute_tool apply_patch", "apply_patch.tool",
+    "Function: apply_patch", "running tool: apply_patch", "codex tool apply_patch", "codex.tool.file_change", "functions.apply_patch",
+    "patch", "Tool: patch", "tool:patch", "tool-patch", "ApplyPatch", "Tool: ApplyPatch", "ApplyPatchAction", "applypatch",
+    "copilot_applyPatch", "apply_patch_call",
+)  # fmt: skip
+"""Names to ask for, because no text search sees a headerless, hidden, redacted or empty argument."""
+
+PRODUCERS: tuple[Sign, ...] = (
+    Sign("codex-plugin", metadata=("codex.",)),
+    Sign("codex-tracer", names=("codex.tool.",)),
+    Sign("codex-logfire", attributes=("codex.",)),
+    Sign("hermes", names=("Tool: ",), metadata=("tool_call_id",)),
+    Sign("opencode-hook", names=("Tool: ",), metadata=("callID",)),
+    Sign("claude-hook", names=("Tool: ",), metadata=("tool_id",)),
+    Sign("otel-hooks", names=("Tool: ",)),
+    Sign("opencode-plugin", metadata=("callID",)),
+    Sign("opencode-plugin", names=("opencode.",)),
+    Sign("opencode-exporter", names=("tool-",)),
+    Sign("pi", names=("tool:",)),
+    Sign("cline", metadata=("clientName",)),
+    Sign("cline", metadata=("sessionId", "iteration")),
+    Sign("openhands", attributes=("lmnr.",)),
+    Sign("copilot", attributes=("copilot_chat.",)),
+    Sign("copilot", attributes=("github.copilot.",)),
+    Sign("copilot", given=("explanation", "input")),
+    Sign("openai-agents", names=("Function: ", "response", "Responses API with", "openai.response")),
+    Sign("openinference", attributes=("openinference.",)),
+    Sign("traceloop", attributes=("traceloop.",)),
+    Sign("pydantic-ai", attributes=("logfire.", "gen_ai.tool.call.id")),
+    Sign("pydantic-ai", attributes=("pydantic_ai.",)),
+    Sign("ai-sdk", attributes=("ai.",)),
+    Sign("ai-sdk", names=("ai.",)),
+    Sign("ai-sdk", given=("callId", "operation")),
+    Sign("haystack", names=("tool_invoker",)),
+    Sign("langchain", answered=("tool_call_id", "type")),
+    Sign("langchain", metadata=("ls_",)),
+    Sign("langchain", metadata=("langgraph_",)),
+    Sign("langchain", names=("Chat",)),
+    Sign("litellm", names=("litellm-",)),
+    Sign("langfuse-openai", names=("OpenAI-generation",)),
+    Sign("langfuse-sdk", given=("args", "kwargs")),
+    Sign("otel", attributes=("gen_ai.",)),
+    Sign("otel", names=("chat ", "execute_tool ")),
+)
+"""Every producer that is told apart, most telling sign first. A call of none of these is of ``unknown``."""
+
+_HALVES = frozenset({"opencode-exporter"})
+"""Producers that record the start and the end of a call as two observations: one without input is no call."""
+_MODEL = frozenset({"GENERATION"})
+_COPIES = frozenset({"AGENT"})
+_NEVER = frozenset({"EMBEDDING", "RETRIEVER", "EVALUATOR", "GUARDRAIL"})
+_TRANSCRIPTS = frozenset({"codex.terminal", "codex.transcript"})
+_TOOL_KEYS = ("codex.tool_name", "tool_name", "toolName", "tool")
+_TOOL_ATTRIBUTES = ("gen_ai.tool.name", "ai.toolCall.name", "tool.name", "tool_name")
+_ID_KEYS = ("codex.call_id", "call_id", "callID", "callId", "tool_call_id", "toolCallId", "tool_id", "tool_use_id")
+_ID_ATTRIBUTES = ("gen_ai.tool.call.id", "ai.toolCall.id", "tool_call.id", "tool.call_id", "call_id")
+_ID_RESULTS = ("tool_call_id", "toolCallId", "call_id", "callId", "tool_use_id")
+_HIDDEN_INPUT = ("lmnr.span.input",)
+_HIDDEN_OUTPUT = ("lmnr.span.output",)
+TEXT_FACTOR = 4
+"""The patches of one observation may be this many times as long as what they were found in: scripts can hand one over repeatedly."""
+
+
+def calls(observation: Observation) -> tuple[Call, ...]:
+    """Return every call that the observation carries. Total: whatever is in it, this returns."""
+    if observation.type in _NEVER or observation.name in _TRANSCRIPTS:
+        return ()
+    if observation.type in _MODEL or observation.type in _COPIES:
+        return _requested(observation)
+    return _executed(observation)
+
+
+# ---------------------------------------------------------------- what a model asked for
+
+
+def _requested(observation: Observation) -> tuple[Call, ...]:
+    answer, whole = _value(observation.output)
+    found: list[tuple[str | None, Found]] = []
+    texts: dict[str, str] = {}
+    resolved: dict[str, bool] = {}
+    for request in requests.made(answer, cut=not whole):
+        if observation.type in _COPIES and request.call_id is None:
+            continue
+        if request.call_id is not None and resolved.get(request.call_id + request.place[-1:] * request.place.endswith("]")):
+            continue
+        patches = _of(request.argument, tools.kind(request.name), cut=request.cut)
+        if not patches:
+            continue
+        if request.call_id is None and all(texts.get(each.text or "", request.place) != request.place for each in patches):
+            continue
+        for each in patches:
+            texts.setdefault(each.text or "", request.place)
+            found.append((request.call_id, each))
+    metadata = _metadata(observation)
+    producer = producers.recognise(PRODUCERS, observation.name, metadata, given=None, answered=answer)
+    return tuple(_numbered(observation, producer, Evidence.REQUEST, _distinct(found)))
+
+
+def _distinct(found: Sequence[tuple[str | None, Found]]) -> list[tuple[str | None, Found]]:
+    """Return the patches with the copies under one call id taken out; a copy that can be read beats one that cannot."""
+    readable = {call_id for call_id, each in found if call_id is not None and each.text is not None}
+    seen: set[tuple[str, str | None]] = set()
+    kept = []
+    for call_id, each in found:
+        if call_id is not None:
+            if (each.text is None and call_id in readable) or (call_id, each.text) in seen:
+                continue
+            seen.add((call_id, each.text))
+        kept.append((call_id, each))
+    return kept
+
+
+# ---------------------------------------------------------------- what a tool was given
+
+
+def _executed(observation: Observation) -> tuple[Call, ...]:
+    metadata = _metadata(observation)
+    attributes = _mapping(metadata.get("attributes"))
+    name = _first(metadata, _TOOL_KEYS) or _first(attributes, _TOOL_ATTRIBUTES)
+    kind = tools.kind(observation.name)
+    if kind is Kind.OTHER and name:
+        kind = tools.kind(name)
+    given = observation.input
+    if given in (None, "") and kind is Kind.PATCH:
+        given = next((attributes[key] for key in _HIDDEN_INPUT if key in attributes), given)
+    if kind is Kind.OTHER and observation.type != "TOOL":
+        return ()
+    argument, whole = _value(given)
+    answer, _ = _value(observation.output)
+    producer = producers.recognise(PRODUCERS, observation.name, metadata, given=argument, answered=answer)
+    if given in (None, "") and (producer in _HALVES or (observation.type != "TOOL" and tools.bare(observation.name) == "patch")):
+        return ()
+    found = _of(argument, kind, cut=not whole or _is_cut(metadata))
+    if not found:
+        return ()
+    if answer in (None, ""):
+        answer, _ = _value(next((attributes[key] for key in _HIDDEN_OUTPUT if key in attributes), answer))
+    call_id = (
+        _first(metadata, _ID_KEYS) or _first(attributes, _ID_ATTRIBUTES) or _id_in(argument, _ID_RESULTS) or _id_in(answer, _ID_RESULTS)
+    )
+    became = outcome.of(observation.level, observation.status_message or "", answer, metadata, calls=len(found))
+    made = _numbered(observation, producer, Evidence.EXECUTION, [(call_id or None, each) for each in found])
+    return tuple(replace(call, outcome=became, has_output=answer not in (None, "")) for call in made)
+
+
+def _is_cut(metadata: Mapping[str, object]) -> bool:
+    """Say whether the metadata tells of a cut that left no mark in the text."""
+    meta = _mapping(metadata.get("input_meta"))
+    return meta.get("truncated") in (True, "true", "True")
+
+
+# ---------------------------------------------------------------- both
+
+
+def _of(argument: object, kind: Kind, *, cut: bool) -> list[Found]:
+    if kind is Kind.PARALLEL:
+        inner = requests.made([{"name": "multi_tool_use.parallel", "type": "function", "input": argument}], cut=cut)
+        return [
+            each
+            for request in inner
+            if request.name != "multi_tool_use.parallel"
+            for each in unwrap.find(request.argument, tools.kind(request.name))
+        ]
+    return list(unwrap.find(argument, kind, cut=cut))
+
+
+def _numbered(observation: Observation, producer: str, evidence: Evidence, found: Iterable[tuple[str | None, Found]]) -> Iterator[Call]:
+    """Yield the calls, counted under each call id."""
+    counts: dict[str | None, int] = {}
+    for call_id, each in found:
+        index = counts.get(call_id, 0)
+        counts[call_id] = index + 1
+        yield Call(
+            trace_id=observation.trace_id,
+            observation_id=observation.id,
+            start_time=observation.start_time,
+            end_time=observation.end_time,
+            call_id=call_id,
+            index=index,
+            producer=producer,
+            evidence=evidence,
+            text=each.text,
+            why=each.why,
+            flags=tuple(sorted(each.flags)),
+            environment=observation.environment,
+        )
+
+
+def _value(io: object) -> tuple[object, bool]:
+    """Return an input or output as a value, and whether it is whole; raw text that is not JSON stays text."""
+    if not isinstance(io, str) or io.lstrip()[:1] not in {"{", "[", '"'} or cuts.is_placeholder(io):
+        return io, True
+    return unwrap.decode(io)
+
+
+def _metadata(observation: Observation) -> Mapping[str, object]:
+    """Return the metadata; some servers keep its strings quoted and its objects as text."""
+    metadata = observation.metadata
+    return {} if not isinstance(metadata, dict) else {str(key): _plain(value) for key, value in metadata.items()}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, str) and value[:1] in {'"', "{"} and len(value) < 100 * cuts.MARK_LENGTH:
+        return unwrap.decode(value)[0]
+    return value
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _first(place: Mapping[str, object], keys: tuple[str, ...]) -> str:
+    return next((text for key in keys if isinstance(text := place.get(key), str) and text), "")
+
+
+def _id_in(value: object, keys: tuple[str, ...]) -> str:
+    """Return the call id that an argument or a result carries itself."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    place = _mapping(value)
+    return _first(place, keys) or _first(_mapping(place.get("kwargs")), keys)

@@ -1,0 +1,172 @@
+"""What became of a call, from the level, the status, the structured result and the words of the output, in this order of trust.
+
+Evidence only: it never moves a number. Only known words count; what is not known is ``unknown``. Only the first and last few
+thousand characters of an output are looked at.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hunkwatch.core import cuts
+from hunkwatch.core.model import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+WINDOW = 4000
+_DEPTH = 6
+_ITEMS = 200
+
+_DECLINED = (
+    "declined", "rejected by user", "rejected by the user", "denied by user", "denied by the user", "user rejected", "user denied",
+    "user declined", "user cancelled", "user canceled", "approval", "not approved", "rejected permission", "chose to skip",
+    "doesn't want to", "does not want to",
+)  # fmt: skip
+_APPLIED = (
+    "success. updated the following files", "successfully applied patch", "successfully applied the patch", "successfully edited",
+    "patch applied", "applied patch", "done!",
+)  # fmt: skip
+_FAILED = (
+    "verification failed", "invalid patch", "failed to find", "invalid context", "command not found", "patch rejected",
+    "not recognized as", "no such file", "failed to parse", "apply_patch failed", "could not apply", "failed to apply", "does not apply",
+    "tool execution failed", "script failed", "patch failed", "traceback (most recent call last)", "requires a non-empty",
+    "no files were modified", "unexpected token", "is not a valid", "patchapplyerror", "differror", "invalid line", "invalid hunk",
+    "context not found",
+)  # fmt: skip
+_FAILED_STARTS = ("error", "failed", "failure", "exception", "invalid")
+_APPLIED_STARTS = ("updated ", "created ", "deleted ", "moved ", "added ", "modified ", "edited ", "script completed")
+_BARE = frozenset({"ok", "ok.", "done", "done.", "success", "success.", "succeeded", "applied", "completed", "true"})
+_GOOD = frozenset({"success", "succeeded", "completed", "complete", "ok", "applied", "done", "true"})
+_BAD = frozenset({"failed", "failure", "error", "errored", "false", "incomplete", "aborted"})
+_REFUSED = frozenset({"declined", "rejected", "denied"})
+_TEXT_KEYS = (
+    "output",
+    "error",
+    "message",
+    "content",
+    "text",
+    "result",
+    "stdout",
+    "stderr",
+    "title",
+    "response",
+    "value",
+    "kwargs",
+    "data",
+    "errorText",
+    "details",
+)
+_STATUS_KEYS = ("success", "status", "is_error", "isError", "ok", "exit_code", "exitCode", "returncode", "error", "error_type")
+_CODE_HEADS = ("exit code:", "process exited with code", "exit code ")
+
+
+def of(level: str, status_message: str, output: object, metadata: Mapping[str, object], *, calls: int = 1) -> Outcome:
+    """Return the outcome of the calls that one execution record holds. ``calls`` is how many patches the record carries."""
+    text = " \n".join(_texts(output, 0))
+    lowered = _window(text).lower()
+    status = status_message.lower()
+    applied, failed = _count(lowered, _APPLIED), any(word in lowered for word in _FAILED)
+    succeeded = applied > 0 and (not failed or applied >= calls)
+    told = _structured(output, metadata)
+    if not succeeded and (told is Outcome.REJECTED or any(word in status or word in lowered[:WINDOW] for word in _DECLINED)):
+        return Outcome.REJECTED
+    if level == "ERROR":
+        return Outcome.APPLIED if succeeded and not any(word in status for word in _FAILED) else Outcome.FAILED
+    if applied and failed:
+        return Outcome.APPLIED if applied >= calls > 1 else Outcome.UNKNOWN if calls > 1 else _mixed(lowered)
+    if failed:
+        return Outcome.FAILED
+    if applied:
+        return Outcome.APPLIED
+    return told or _plain(lowered)
+
+
+def of_result(result: object) -> Outcome:
+    """Return the outcome that a tool's result tells by itself, as a later message carries it."""
+    return of("DEFAULT", "", result, {})
+
+
+def _mixed(lowered: str) -> Outcome:
+    """Return what comes first, success or failure: what follows is about something else, such as the compiler."""
+    applied = min(at for word in _APPLIED if (at := lowered.find(word)) >= 0)
+    failed = min(at for word in _FAILED if (at := lowered.find(word)) >= 0)
+    return Outcome.APPLIED if applied < failed else Outcome.FAILED
+
+
+def _plain(lowered: str) -> Outcome:
+    body = lowered.strip().strip('"').strip()
+    if not body:
+        return Outcome.UNKNOWN
+    first = body.split("\n", 1)[0]
+    for head in _CODE_HEADS:
+        if first.startswith(head):
+            return Outcome.APPLIED if first[len(head) :].strip() == "0" else Outcome.FAILED
+    if body.startswith(_FAILED_STARTS):
+        return Outcome.FAILED
+    if body in _BARE or body.startswith(_APPLIED_STARTS):
+        return Outcome.APPLIED
+    return Outcome.UNKNOWN
+
+
+def _count(lowered: str, words: tuple[str, ...]) -> int:
+    return sum(lowered.count(word) for word in words[:1]) or int(any(word in lowered for word in words))
+
+
+def _window(text: str) -> str:
+    return text if len(text) <= 2 * WINDOW else text[:WINDOW] + "\n" + text[-WINDOW:]
+
+
+def _texts(value: object, depth: int) -> Iterator[str]:
+    """Yield the words of a result, not the changes that it may repeat."""
+    if depth > _DEPTH:
+        return
+    if isinstance(value, str):
+        if not cuts.is_placeholder(value):
+            yield value
+    elif isinstance(value, bool):
+        yield str(value)
+    elif isinstance(value, list):
+        for each in value[:_ITEMS]:
+            yield from _texts(each, depth + 1)
+    elif isinstance(value, dict):
+        for key in _TEXT_KEYS:
+            if key in value:
+                yield from _texts(value[key], depth + 1)
+
+
+def _structured(output: object, metadata: Mapping[str, object]) -> Outcome | None:
+    places: list[Mapping[str, object]] = []
+    if isinstance(output, dict):
+        places.append(output)
+        places.extend(inner for key in ("metadata", "result", "response", "kwargs", "output") if isinstance(inner := output.get(key), dict))
+    places.append(metadata)
+    attributes = metadata.get("attributes")
+    if isinstance(attributes, dict):
+        places.append({"success": attributes.get("codex.tool.success"), "is_error": attributes.get("is_error")})
+    for place in places:
+        found = _status(place)
+        if found is not None:
+            return found
+    return None
+
+
+def _status(place: Mapping[str, object]) -> Outcome | None:
+    for key in _STATUS_KEYS:
+        if key not in place:
+            continue
+        value = place[key]
+        word = str(value).lower() if isinstance(value, (str, bool, int)) else ""
+        if key in {"exit_code", "exitCode", "returncode"}:
+            if word.lstrip("-").isdigit():
+                return Outcome.APPLIED if word == "0" else Outcome.FAILED
+        elif key in {"is_error", "isError", "error", "error_type"}:
+            if (value and word not in {"false", "none", "null", ""}) or isinstance(value, dict):
+                return Outcome.FAILED
+        elif word in _REFUSED:
+            return Outcome.REJECTED
+        elif word in _BAD:
+            return Outcome.FAILED
+        elif word in _GOOD:
+            return Outcome.APPLIED
+    return None

@@ -1,0 +1,263 @@
+"""POSIX shell scripts: what each run of the patch command gets, as an argument or on its standard input.
+
+A script is read once from left to right into simple commands with their words, heredocs and pipes. Followed on the way: plain
+assignments, files written by ``cat``, ``tee``, ``printf`` or ``echo``, command substitutions of those, and scripts inside scripts
+(``bash -lc '...'``). Nothing else is run.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hunkwatch.core.quoting import DEPTH, Fed, escapes
+from hunkwatch.core.quoting.shellwords import Command, Reader, Text
+
+COMMANDS = frozenset({"apply_patch", "applypatch"})
+SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "ash", "fish"})
+_LEADERS = frozenset({
+    "sudo", "command", "exec", "time", "env", "nohup", "builtin", "then", "do", "else", "elif", "if", "while", "until", "!", "{", "(",
+    "timeout", "nice", "stdbuf", "xargs", "python", "python3", "node", "codex", "%%bash", "%%sh", "uv", "run", "poetry", "npx", "bunx",
+    "wsl",
+})  # fmt: skip
+_ASKS = frozenset({"--help", "-h", "--version", "-V", "help"})
+_REMOTES = frozenset({"docker", "podman", "kubectl", "ssh", "nsenter", "chroot", "su", "devcontainer", "docker-compose"})
+_WRITERS = frozenset({"cat", "tee", "printf", "echo"})
+_SCRIPT_FLAGS = ("-c", "-lc", "-ic", "-cl", "-lic", "-ec", "-exc", "-euc", "-xc", "-elc", "-leic")
+REUSE = 8
+"""How often one variable or file may be handed over: a loop of them must not multiply the text."""
+
+
+class _Held(NamedTuple):
+    """What a variable or a file holds."""
+
+    text: Text
+    uses: list[None]
+
+
+class _State:
+    def __init__(self) -> None:
+        self.variables: dict[str, _Held] = {}
+        self.files: dict[str, _Held] = {}
+        self.fed: list[Fed] = []
+
+
+def feeds(script: str) -> tuple[Fed, ...]:
+    """Return what the script hands to each run of the patch command, in order."""
+    state = _State()
+    _run(script, state, 0)
+    return tuple(state.fed)
+
+
+def is_patch_command(word: str) -> bool:
+    """Say whether a command word runs the patch command, wherever it is installed."""
+    base = word.replace("\\", "/").rpartition("/")[2].lower().removeprefix("!")
+    for suffix in (".py", ".sh", ".exe", ".bat", ".cmd", ".js"):
+        base = base.removesuffix(suffix)
+    return base in COMMANDS
+
+
+def is_shell(word: str) -> bool:
+    """Say whether a command word is a shell that takes a script."""
+    return word.replace("\\", "/").rpartition("/")[2].lower().removesuffix(".exe") in SHELLS
+
+
+def is_script_flag(word: str) -> bool:
+    """Say whether a shell's option is followed by a script."""
+    return word in _SCRIPT_FLAGS
+
+
+def _run(script: str, state: _State, depth: int) -> Text | None:
+    """Follow a script; return what its last command writes, where that is known."""
+    piped: Text | None = None
+    has_pipe = False
+    for command in Reader(script).commands():
+        if not (command.assignments or command.redirections) and all(word.text == "}" for word in command.words):
+            has_pipe = has_pipe or command.then == "|"
+            continue
+        stdin = _stdin(command, state) or (piped if has_pipe else None)
+        written = _follow(command, stdin, state, depth, fed_by_pipe=has_pipe)
+        has_pipe = command.then == "|"
+        piped = written
+    return piped
+
+
+def _stdin(command: Command, state: _State) -> Text | None:
+    given: Text | None = None
+    for redirection in command.redirections:
+        if redirection.sign in {"<<", "<<<"}:
+            given = redirection.text if redirection.sign == "<<" else _value(redirection.text, state, 0)
+            if redirection.sign == "<<<" and given.text is not None:
+                given = Text(given.text + "\n", expanded=given.expanded)
+        elif redirection.sign == "<":
+            name = redirection.text
+            inner = _inner(name, "<(")
+            given = _run(inner, _State(), DEPTH - 1) if inner is not None else _take(state.files, name.text)
+            given = given or Text(None)
+    return given
+
+
+def _follow(command: Command, stdin: Text | None, state: _State, depth: int, *, fed_by_pipe: bool) -> Text | None:
+    """Follow one command; return what it writes to its output, where that is known."""
+    words = command.words
+    for name, value in command.assignments:
+        state.variables[name] = _Held(_value(value, state, depth), [])
+    at = _command_word(words)
+    if at is None:
+        return stdin if not command.assignments and not words else None
+    name = words[at].text or ""
+    rest = words[at + 1 :]
+    if is_patch_command(name):
+        _feed(rest, stdin, state, depth, fed_by_pipe=fed_by_pipe)
+        return None
+    if name == "read" and stdin is not None and rest and rest[-1].text:
+        state.variables[rest[-1].text] = _Held(stdin, [])
+    written = _output(name.rpartition("/")[2], rest, stdin, state, depth)
+    if written is not None:
+        for target in _targets(name, rest, command):
+            state.files[target] = _Held(written, [])
+    if depth < DEPTH:
+        _descend(name, words[at:], stdin, state, depth)
+    return written
+
+
+def _command_word(words: list[Text]) -> int | None:
+    """Return where the command stands behind ``sudo``, ``env A=b``, ``then`` and the like; None when nothing is run."""
+    led = False
+    for at, word in enumerate(words):
+        text = word.text
+        if text is None:
+            return None
+        if is_patch_command(text):
+            return at
+        if is_leader(text):
+            led = True
+            if text == "command" and at + 1 < len(words) and words[at + 1].text in {"-v", "-V"}:
+                return None
+        elif not (led and (text.startswith("-") or "=" in text or text[:1].isdigit())):
+            return at
+    return None
+
+
+def is_leader(word: str) -> bool:
+    """Say whether a command word runs the command behind it."""
+    return word in _LEADERS or (word.startswith("/") and word.rpartition("/")[2] in _LEADERS)
+
+
+def _feed(rest: list[Text], stdin: Text | None, state: _State, depth: int, *, fed_by_pipe: bool) -> None:
+    arguments = [word for word in rest if word.text is None or not word.text.startswith("-") or "\n" in word.text]
+    if any(word.text in _ASKS for word in rest):
+        return
+    value = _value(arguments[0], state, depth) if arguments else None
+    if value is not None and (stdin is None or "\n" in (value.text or "")):
+        held = _take(state.files, value.text) if value.text is not None and "\n" not in value.text else None
+        value = held or value
+        if held is None and value.text is not None and "\n" not in value.text and _is_path(value.text):
+            value = Text(None)
+        state.fed.append(Fed(value.text, value.expanded))
+    elif stdin is not None:
+        state.fed.append(Fed(stdin.text, stdin.expanded))
+    elif fed_by_pipe:
+        state.fed.append(Fed(None))
+
+
+def _is_path(text: str) -> bool:
+    return "***" not in text and "\\n" not in text and " " not in text.strip()
+
+
+def _value(word: Text, state: _State, depth: int) -> Text:
+    """Return what a word stands for: itself, a variable, or what a substituted command writes."""
+    if word.name:
+        return _take(state.variables, word.name) or Text(None)
+    if word.inner is not None:
+        if depth >= DEPTH:
+            return Text(None)
+        return _chomp(_run(word.inner, state, depth + 1)) or Text(None)
+    return word
+
+
+def _chomp(written: Text | None) -> Text | None:
+    return None if written is None or written.text is None else Text(written.text.rstrip("\n"), expanded=written.expanded)
+
+
+def _inner(word: Text, sign: str) -> str | None:
+    return word.inner if word.inner is not None and word.sign == sign else None
+
+
+def _take(held: dict[str, _Held], name: str | None) -> Text | None:
+    """Return what a variable or file holds, a bounded number of times."""
+    found = held.get(name or "")
+    if found is None or len(found.uses) >= REUSE:
+        return None
+    found.uses.append(None)
+    return found.text
+
+
+def _output(name: str, rest: list[Text], stdin: Text | None, state: _State, depth: int) -> Text | None:
+    """Return what a command that copies its input or its arguments writes."""
+    if name == "tee":
+        return stdin
+    if name == "cat":
+        sources = [word for word in rest if word.text is not None and (not word.text.startswith("-") or word.text == "-")]
+        if not sources:
+            return stdin
+        return stdin if sources[0].text == "-" else _take(state.files, sources[0].text)
+    if name == "echo":
+        flags = [word for word in rest[:1] if word.text in {"-e", "-n", "-ne", "-en", "-E"}]
+        values = [_value(word, state, depth) for word in rest[len(flags) :]]
+        if any(value.text is None for value in values) or not values:
+            return None
+        text = " ".join(value.text or "" for value in values)
+        if flags and "e" in (flags[0].text or ""):
+            text = escapes.undo(text, escapes.ECHO)
+        return Text(text + "\n", expanded=any(value.expanded for value in values))
+    if name == "printf":
+        return _printf([word for word in rest if word.text != "--"], state, depth)
+    return None
+
+
+def _printf(rest: list[Text], state: _State, depth: int) -> Text | None:
+    if not rest or rest[0].text is None:
+        return _value(rest[0], state, depth) if len(rest) == 1 else None
+    form = rest[0].text
+    if len(rest) == 1:
+        return Text(escapes.undo(form.replace("%%", "%"), escapes.ECHO), expanded=rest[0].expanded)
+    values = [_value(word, state, depth) for word in rest[1:]]
+    if form.strip("\n") not in {"%s", "%s\\n", "%b", "%b\\n", "%s\\n\\n"} or any(value.text is None for value in values):
+        return None
+    end = "\n" if form != form.rstrip("n") or "\n" in form else ""
+    text = "".join((value.text or "") + end for value in values)
+    return Text(escapes.undo(text, escapes.ECHO) if "%b" in form else text, expanded=any(value.expanded for value in values))
+
+
+def _targets(name: str, rest: list[Text], command: Command) -> list[str]:
+    """Return the files that a command's output goes to."""
+    if name.rpartition("/")[2] not in _WRITERS:
+        return []
+    targets = [redirection.text.text for redirection in command.redirections if redirection.sign in {">", ">|"}]
+    if name == "tee":
+        targets += [word.text for word in rest]
+    return [target for target in targets if target]
+
+
+def _descend(name: str, words: list[Text], stdin: Text | None, state: _State, depth: int) -> None:
+    """Follow a script that a command takes as its argument or on its standard input."""
+    script: Text | None = None
+    if name in _REMOTES:
+        at = next((at for at, word in enumerate(words) if is_patch_command(word.text or "")), None)
+        if at is not None:
+            _feed(words[at + 1 :], stdin, state, depth, fed_by_pipe=False)
+            return
+    if name in {"ssh", "su"}:
+        script = _value(words[-1], state, depth)
+    elif name == "eval" and len(words) > 1:
+        script = _value(words[1], state, depth)
+    else:
+        for at, word in enumerate(words[:-2]):
+            if word.text is not None and is_shell(word.text):
+                flag = next((i for i in range(at + 1, min(len(words), at + 6)) if is_script_flag(words[i].text or "")), None)
+                script = _value(words[flag + 1], state, depth) if flag is not None and flag + 1 < len(words) else None
+                break
+        if script is None and is_shell(name) and len(words) <= 2 and stdin is not None:  # noqa: PLR2004 - "bash" or "bash -s"
+            script = stdin
+    if script is not None and script.text is not None and "patch" in script.text:
+        _run(script.text, state, depth + 1)

@@ -1,0 +1,354 @@
+"""From an argument to the patches in it: through JSON in JSON, Python and Go literals, shell, PowerShell and source code.
+
+``find`` takes the argument of one call as it was recorded, a JSON value or a text, and what kind of tool it was given to. Only whole
+strings are decoded, at most ``LAYERS`` deep, and a text whose markers stand on lines of their own is never unescaped. Total, and
+linear in the length of the text; a text without a marker costs one search.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from hunkwatch.core import cuts, grammar, operations, scripts
+from hunkwatch.core.model import Action, Malformed
+from hunkwatch.core.operations import Operation
+from hunkwatch.core.quoting import escapes, golang, loose
+from hunkwatch.core.tools import Kind, kind
+
+LAYERS = 5
+"""How many layers of quoting are undone."""
+_NESTED = 12
+_ITEMS = 1000
+
+_PATCH_KEYS = ("input", "patch", "patchText", "patch_text", "patchContent", "patch_content", "diff", "__arg1", "text", "content")
+_SURE_KEYS = frozenset({"input", "patch", "patchText", "patch_text", "__arg1"})
+_SCRIPT_KEYS = ("command", "cmd", "commands", "script", "code", "source", "input", "action", "cmds", "shell_command", "bash", "__arg1")
+_WRAPPERS = (
+    "arguments", "args", "kwargs", "parameters", "params", "tool_input", "toolInput", "tool_args", "toolArgs", "tool_arguments",
+    "payload", "request", "operation", "operations", "body", "data", "value", "command", "cmd", "script", "code", "raw",
+)  # fmt: skip
+_MODES = frozenset({"", "patch", "apply", "apply_patch", "v4a", "default"})
+_FIELDS = re.compile(r"(?:[A-Za-z_]\w*+\()?+[A-Za-z_]\w*+=['\"]")
+_FENCES = ("```", "~~~")
+_QUOTES = frozenset("{[\"'(")
+
+
+class Found(NamedTuple):
+    """A patch, or (``text`` is None) the news that there was one and ``why`` it cannot be read."""
+
+    text: str | None
+    why: str = ""
+    flags: frozenset[str] = frozenset()
+
+
+def find(argument: object, of: Kind, *, cut: bool = False) -> tuple[Found, ...]:
+    """Return every patch in the argument of a call to a tool of this kind, in order. ``cut`` says that its end is known to be lost."""
+    search = _Search(of, cut=cut)
+    search.value(argument, 0)
+    return tuple(search.found)
+
+
+def decode(text: str) -> tuple[object, bool]:
+    """Return what a whole text says, one layer down, and whether all of it was there; the text itself when it says nothing else."""
+    body = text.strip()
+    value = loose.load(body)
+    if value is not loose.NOT_JSON:
+        return value, True
+    if body[:1] == '"' and (literal := golang.unquote(body)) is not None:
+        return (cuts.uncut(literal) or literal), escapes.closing(body, 1, '"') >= 0
+    short = cuts.uncut(body) or cuts.unellipsed(body)
+    read = loose.read(short or body)
+    if isinstance(read.value, (dict, list, str)) and read.value and not (read.broken and short is None and not _is_meant(body, read.value)):
+        return read.value, read.whole and short is None
+    return text, True
+
+
+def _is_meant(body: str, value: object) -> bool:
+    """Say whether a text that stops making sense was an object all the same."""
+    return body[:1] == "{" and isinstance(value, dict) and bool(value)
+
+
+class _Search:
+    """One search through one argument."""
+
+    def __init__(self, of: Kind, *, cut: bool) -> None:
+        self.kind = of
+        self.cut = cut
+        self.found: list[Found] = []
+
+    def value(self, value: object, depth: int) -> None:
+        if depth > _NESTED:
+            return
+        if isinstance(value, str):
+            self.text(value, depth)
+        elif isinstance(value, dict):
+            self.fields(value, depth)
+        elif isinstance(value, list):
+            self.items(value, depth)
+        elif value is None and not depth and self.kind is Kind.PATCH:
+            self.miss("empty")
+
+    def miss(self, why: str) -> None:
+        self.found.append(Found(None, why))
+
+    # ------------------------------------------------------------ texts
+
+    def text(self, text: str, depth: int) -> None:
+        body = text.strip().lstrip("\ufeff")
+        why = _missing(body)
+        if why:
+            if self.kind is Kind.PATCH:
+                self.miss(why)
+        elif (self.kind is not Kind.SCRIPT or scripts.mentions(body)) and not self._decoded(body, depth):
+            self._plain(body)
+
+    def _decoded(self, body: str, depth: int) -> bool:
+        """Go one layer down, if there is one; say whether there was."""
+        if body[0] in _QUOTES or (self.kind is Kind.PATCH and _FIELDS.match(body)):
+            value, whole = decode(body)
+            if not (isinstance(value, str) and value == body) and self._goes_on(value, body, depth):
+                self.cut = self.cut or not whole
+                self.value(value, depth + 1)
+                return True
+        if depth <= LAYERS and _is_escaped(body):
+            self.text(escapes.undo(body, escapes.JSON), depth + 1)
+            return True
+        return False
+
+    def _plain(self, body: str) -> None:
+        """Take a text that nothing is wrapped around any more."""
+        if self.kind is Kind.SCRIPT:
+            self.script(body)
+        elif self.kind is Kind.PATCH:
+            self.patch_text(body)
+        elif self.kind is Kind.EDIT and body.startswith("***") and grammar.envelopes(body):
+            self.patch(body)
+
+    def _goes_on(self, value: object, body: str, depth: int) -> bool:
+        """Say whether a decoded text is looked into: a shell script may start like a list or an object."""
+        if isinstance(value, str):
+            return depth <= LAYERS
+        if self.kind is Kind.SCRIPT:
+            return (isinstance(value, dict) and any(key in value for key in (*_SCRIPT_KEYS, *_WRAPPERS))) or loose.load(
+                body
+            ) is not loose.NOT_JSON
+        return True
+
+    def script(self, body: str) -> None:
+        for run in scripts.runs(body):
+            if isinstance(run, scripts.Nested):
+                inner = _Search(kind(run.tool), cut=self.cut)
+                inner.value(run.argument, 1)
+                self.found.extend(inner.found)
+            elif run.text is None:
+                self.miss("dynamic")
+            else:
+                self.handed(run.text, expanded=run.expanded)
+
+    def patch_text(self, body: str) -> None:
+        """Take a text that a patch tool got: a patch, or a script that runs the patch command as a patch tool would understand it."""
+        if scripts.wraps(body):
+            before = len(self.found)
+            self.script(body)
+            if len(self.found) > before:
+                return
+        self.patch(body)
+
+    def handed(self, text: str, *, expanded: bool = False) -> None:
+        """Take a text that reached the patch command itself."""
+        first = len(self.found)
+        if not text.strip():
+            self.miss("empty")
+        elif _is_escaped(text):
+            self.patch(escapes.undo(text.strip(), escapes.JSON))
+        else:
+            self.patch(text.strip())
+        if expanded:
+            self.found[first:] = [each._replace(flags=each.flags | {"expanded"}) for each in self.found[first:]]
+
+    def patch(self, body: str, path: str = "") -> None:
+        """Take a decoded text as one or more patches, whatever it looks like."""
+        flags = {"redacted"} if cuts.has_placeholder(body) else set()
+        found = grammar.envelopes(body)
+        if found:
+            for at, each in enumerate(found):
+                self.found.append(self._trimmed(each, flags, last=at == len(found) - 1))
+            return
+        body, was_cut = self._uncut(body)
+        flags |= {"truncated"} if was_cut else set()
+        body = _unfenced(body)
+        text, how = _without_markers(body, path, whole=not was_cut)
+        self.found.append(Found(text, flags=frozenset(flags | how)))
+
+    def _trimmed(self, text: str, flags: set[str], *, last: bool) -> Found:
+        """Return a patch; the last one of a text may have lost its end."""
+        if last and not _has_end(text):
+            text, _ = self._uncut(text)
+            flags = flags | {"truncated"}
+        return Found(text, flags=frozenset(flags))
+
+    def _uncut(self, text: str) -> tuple[str, bool]:
+        marked = cuts.uncut(text)
+        if marked is None:
+            marked = cuts.unellipsed(text)
+        return (text, self.cut) if marked is None else (marked, True)
+
+    # ------------------------------------------------------------ objects and lists
+
+    def fields(self, value: dict[str, object], depth: int) -> None:
+        if self.kind is Kind.SCRIPT:
+            self._first_of(value, (*_SCRIPT_KEYS, *_WRAPPERS), depth)
+        elif self.kind is Kind.EDIT:
+            self._first_of(value, (*_PATCH_KEYS[:6], *_WRAPPERS[:12]), depth)
+        elif self.kind is Kind.PATCH:
+            self._patch_fields(value, depth)
+        elif self.kind is Kind.OTHER:
+            self._other_fields(value, depth)
+
+    def _patch_fields(self, value: dict[str, object], depth: int) -> None:
+        mode = value.get("mode")
+        if isinstance(mode, str) and mode.lower() not in _MODES:
+            return
+        operation = operations.operation(value)
+        if operation is not None:
+            self._operations([operation])
+            return
+        if not value and depth <= 1:
+            self.miss("empty")
+        path = operations.path_of(value)
+        if self._first_of(value, _PATCH_KEYS, depth, path=path) or self._first_of(value, _WRAPPERS, depth):
+            return
+        for other in value.values():
+            if isinstance(other, str) and other.lstrip().startswith("***") and grammar.envelopes(other):
+                self.patch(other.strip())
+                return
+
+    def _first_of(self, value: dict[str, object], keys: tuple[str, ...], depth: int, path: str = "") -> bool:
+        """Look under the keys in order until one gives a patch; news of a patch that cannot be read waits for a better key."""
+        first = len(self.found)
+        waiting: list[Found] = []
+        for key in keys:
+            if key not in value:
+                continue
+            self._under(key, value[key], depth, path)
+            got = self.found[first:]
+            if any(each.text is not None for each in got):
+                return True
+            waiting = waiting or got
+            del self.found[first:]
+        self.found.extend(waiting)
+        return bool(waiting)
+
+    def _under(self, key: str, value: object, depth: int, path: str) -> None:
+        if self.kind is not Kind.PATCH or not isinstance(value, str):
+            if self.kind is Kind.SCRIPT and key == "commands" and isinstance(value, list):
+                for each in value[:_ITEMS]:
+                    self.value(each, depth + 1)
+            else:
+                self.value(value, depth + 1)
+        elif key == "diff" and value.strip() and not grammar.envelopes(value):
+            if grammar.looks_like_patch(value):
+                self.patch(value, path)
+        elif key in _SURE_KEYS or _may_be_patch(value):
+            self.value(value, depth + 1)
+
+    def _other_fields(self, value: dict[str, object], depth: int) -> None:
+        """Look for a script under the keys that hold one in every tool."""
+        self.kind = Kind.SCRIPT
+        self._first_of(value, _SCRIPT_KEYS[:6], depth)
+        self.kind = Kind.OTHER
+        self.found = [each for each in self.found if each.text is not None]
+
+    def _operations(self, given: list[Operation]) -> None:
+        if len(given) == 1 and grammar.envelopes(given[0].body):
+            self.patch(given[0].body)
+            return
+        last, was_cut = self._uncut(given[-1].body) if self.cut or cuts.uncut(given[-1].body) is not None else (given[-1].body, False)
+        given = [*given[:-1], given[-1]._replace(body=last)]
+        flags = {"headerless", "synthesized"} | ({"truncated"} if was_cut else set())
+        self.found.append(Found(operations.envelope(given, whole=not was_cut), flags=frozenset(flags)))
+
+    def items(self, value: list[object], depth: int) -> None:
+        value = value[:_ITEMS]
+        given = [operation for each in value if (operation := operations.operation(each)) is not None]
+        if given and self.kind is Kind.PATCH:
+            self._operations(given)
+        elif value and all(isinstance(each, str) for each in value):
+            self._words([str(each) for each in value], depth)
+        elif self.kind in {Kind.PATCH, Kind.SCRIPT}:
+            for each in value:
+                if isinstance(each, (dict, list)) or (isinstance(each, str) and _may_be_patch(each)):
+                    self.value(each, depth + 1)
+
+    def _words(self, words: list[str], depth: int) -> None:
+        """Take a list of strings: an argument vector, or the only argument of a function."""
+        vector = scripts.vector(words)
+        if vector is not None:
+            if isinstance(vector, scripts.Script):
+                self.script(vector.text)
+            elif vector.text is None:
+                self.miss("empty")
+            else:
+                self.handed(vector.text)
+        elif len(words) == 1:
+            self.value(words[0], depth + 1)
+        elif self.kind is Kind.PATCH:
+            for each in words:
+                if _may_be_patch(each):
+                    self.value(each, depth + 1)
+
+
+def _missing(body: str) -> str:
+    """Say why there is no patch in a text that stands where one should be; ``""`` when there may be one."""
+    if not body or body in {"{}", "[]", "null", "None", '""', "''"}:
+        return "empty"
+    return "redacted" if cuts.is_placeholder(body) else "overflow" if cuts.is_overflow(body) else ""
+
+
+def _is_escaped(text: str) -> bool:
+    r"""Say whether the marker is followed by a written-out ``\n`` instead of a line end: one more layer to undo."""
+    at = text.find("Begin Patch")
+    if at < 0 or "\n" in text[at : at + 16]:
+        return False
+    behind = text[at + 11 : at + 20].lstrip(" *")
+    return behind.startswith(("\\n", "\\r\\n", "\\\\n"))
+
+
+def _has_end(text: str) -> bool:
+    return "End Patch" in text.rstrip().rpartition("\n")[2]
+
+
+def _without_markers(body: str, path: str, *, whole: bool) -> tuple[str, set[str]]:
+    """Return a body that has neither marker as it is to be read, and the flags for that."""
+    patch = grammar.parse(body)
+    if isinstance(patch, Malformed):
+        return body, set()
+    if "unified" in patch.flags:
+        return body, {"unified"}
+    if "no_header" not in patch.flags:
+        text = grammar.enclose(body.rstrip("\n"))
+        return (text if whole else text.rpartition("\n")[0]), {"synthesized"}
+    if not path:
+        return body, {"headerless"}
+    return operations.envelope([Operation(Action.UPDATE, path, body)], whole=whole), {"headerless", "synthesized"}
+
+
+def _may_be_patch(text: str) -> bool:
+    return (
+        "***" in text
+        or "@@" in text
+        or "apply_patch" in text
+        or "applypatch" in text
+        or cuts.is_placeholder(text)
+        or cuts.is_overflow(text)
+    )
+
+
+def _unfenced(body: str) -> str:
+    """Return what stands in a Markdown fence that is all there is."""
+    if not body.startswith(_FENCES):
+        return body
+    first = body.find("\n")
+    last = body.rfind("\n" + body[:3])
+    return body[first + 1 : last] if 0 <= first < last else body
