@@ -295,16 +295,17 @@ class Sections:
         parts = self.parts or []
         first, stop = parts[0]
         numbers: Sequence[int] = range(first + 1, stop + 1)
-        lines = self.lines[first:stop]
-        if len(parts) > 1:
-            numbers = [at + 1 for first, stop in parts for at in range(first, stop)]
-            lines = [self.lines[number - 1] for number in numbers]
-        if self.odd or len(parts) > 1:
-            for at, line in enumerate(lines):
-                if line[:1] != "+":
-                    self.flags.add("unprefixed_add" if line else "blank_add")
-                    lines[at] = "+" + line
-        self.hunks.append(Hunk((), "+" * len(lines), tuple(lines), _tidy(numbers)))
+        lines = self.whole[first:stop]
+        if len(parts) > 1 or self.kinds.count("+", first, stop) < stop - first:
+            numbers = _tidy([at + 1 for first, stop in parts for at in range(first, stop)])
+            lines = tuple([self._added(self.lines[number - 1]) for number in numbers])
+        self.hunks.append(Hunk((), "+" * len(lines), lines, numbers))
+
+    def _added(self, line: str) -> str:
+        if line[:1] == "+":
+            return line
+        self.flags.add("unprefixed_add" if line else "blank_add")
+        return "+" + line
 
 
 def _tidy(numbers: Sequence[int]) -> Sequence[int]:
