@@ -105,6 +105,12 @@ def too_small(minimum: int, path: Sequence[str | int]) -> Issue:
     return {"origin": "number", "code": "too_small", "minimum": minimum, "inclusive": True, "path": list(path), "message": message}
 
 
+def not_a_number(path: Sequence[str | int]) -> Issue:
+    """The issue of a text that should be a number."""
+    message = "Invalid input: expected number, received NaN"
+    return {"expected": "number", "code": "invalid_type", "received": "NaN", "path": list(path), "message": message}
+
+
 def bad_time(path: Sequence[str | int]) -> Issue:
     """The issue of a text that is no ISO 8601 moment."""
     return {

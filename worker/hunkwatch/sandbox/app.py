@@ -4,47 +4,23 @@ The order is Langfuse's: route, method, write mode, key, rate limit, handler. Fa
 """
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import compile_path
 from starlette.types import Receive, Scope, Send
 
-from hunkwatch.sandbox import answers, gate, routes
+from hunkwatch.sandbox import answers, gate, paths, routes
 from hunkwatch.sandbox.answers import Answer
 from hunkwatch.sandbox.faults import Cut, Faults
 from hunkwatch.sandbox.limits import Limits
-from hunkwatch.sandbox.routes import Call, Handler
+from hunkwatch.sandbox.media import STORE
+from hunkwatch.sandbox.paths import PREFIX
+from hunkwatch.sandbox.routes import Call
 from hunkwatch.sandbox.state import State
 
-PREFIX = "/api/public"
 ABORT = "hunkwatch.abort"
 NOT_FOUND = '<!DOCTYPE html><html lang="en"><head><title>404: This page could not be found</title></head><body>404</body></html>'
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """What a method of a path needs and does."""
-
-    handler: Handler
-    bucket: str = "public-api"
-    legacy: bool = False
-    public_key: bool = False
-
-
-Methods = Mapping[str, Endpoint]
-COMMON: dict[str, Methods] = {
-    "/projects": {"GET": Endpoint(routes.projects)},
-    "/otel/v1/traces": {"POST": Endpoint(routes.take_spans, "ingestion")},
-    "/ingestion": {"POST": Endpoint(routes.take_batch, "ingestion")},
-    "/v2/observations": {"GET": Endpoint(routes.read_observations)},
-    "/scores": {"POST": Endpoint(routes.post_scores, public_key=True)},
-    "/v3/scores": {"GET": Endpoint(routes.read_scores)},
-    "/scores/{id:path}": {"DELETE": Endpoint(routes.delete_score, "score-delete")},
-}
 
 
 class Application:
@@ -56,7 +32,6 @@ class Application:
         self.limits = Limits()
         self.faults = Faults(state)
         self.requests: list[tuple[str, str, int]] = []
-        self._paths = [(compile_path(PREFIX + path)[0], methods) for path, methods in COMMON.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -98,18 +73,21 @@ class Application:
         path, method = request.url.path, request.method
         if path == f"{PREFIX}/health":
             return routes.health(self.state)
-        for pattern, methods in self._paths:
-            if found := pattern.match(path):
-                if method not in methods:
-                    raise Answer(405, {"message": "Method not allowed", "error": "MethodNotAllowedError"})
-                endpoint = methods[method]
-                if endpoint.legacy and not self.state.reads_v1:
-                    raise Answer(404, {"message": answers.EVENTS_ONLY})
-                room = gate.enter(self.state, request.headers.get("authorization"), with_public_key=endpoint.public_key)
-                self.limits.spend(endpoint.bucket, self.state.habits.plan, self.state.now(), method=method, path=path)
-                request.scope["path_params"] = found.groupdict()
-                return await endpoint.handler(Call(self.state, room, request))
-        return HTMLResponse(NOT_FOUND, 404)
+        if path.startswith(f"{STORE}/"):
+            return routes.stored_text(self.state, path.removeprefix(f"{STORE}/"))
+        found = paths.find(path, self.state.release)
+        if found is None:
+            return HTMLResponse(NOT_FOUND, 404)
+        methods, params = found
+        if method not in methods:
+            raise Answer(405, {"message": "Method not allowed", "error": "MethodNotAllowedError"})
+        endpoint = methods[method]
+        if endpoint.legacy and not self.state.reads_v1:
+            raise Answer(404, {"message": answers.EVENTS_ONLY})
+        room = gate.enter(self.state, request.headers.get("authorization"), with_public_key=endpoint.public_key)
+        self.limits.spend(endpoint.bucket, self.state.habits.plan, self.state.now(), method=method, path=path)
+        request.scope["path_params"] = params
+        return await endpoint.handler(Call(self.state, room, request))
 
     def _age(self) -> None:
         habits = self.state.habits

@@ -73,14 +73,8 @@ TEXT_COMPARE: dict[str, Callable[[str, str], bool]] = {
 
 
 def parse(text: str) -> list[Condition]:
-    """The conditions of the ``filter`` parameter, or a 400."""
-    try:
-        listed = json.loads(text)
-    except ValueError:
-        raise answers.refused("Invalid JSON in filter parameter") from None
-    if not isinstance(listed, list):
-        raise answers.invalid([answers.expected("array", listed, ["filter"])])
-    conditions = [_condition(entry, number) for number, entry in enumerate(listed)]
+    """The conditions of the ``filter`` parameter on observations, or a 400."""
+    conditions = read(text)
     for condition in conditions:
         if condition.column not in COLUMNS:
             raise answers.refused(f"Column {condition.column} does not match a UI / CH table mapping.")
@@ -88,6 +82,17 @@ def parse(text: str) -> list[Condition]:
     if on_bodies and not any(condition.operator in {"matches", "="} for condition in on_bodies):
         raise answers.refused("Input/output filters require at least one `matches` or `=` operator.")
     return conditions
+
+
+def read(text: str) -> list[Condition]:
+    """The conditions of a ``filter`` parameter whatever their columns, or a 400."""
+    try:
+        listed = json.loads(text)
+    except ValueError:
+        raise answers.refused("Invalid JSON in filter parameter") from None
+    if not isinstance(listed, list):
+        raise answers.invalid([answers.expected("array", listed, ["filter"])])
+    return [_condition(entry, number) for number, entry in enumerate(listed)]
 
 
 def merge(filtered: Sequence[Condition], plain: Iterable[Condition]) -> list[Condition]:

@@ -82,7 +82,7 @@ def _apply(state: State, room: Room, event: Mapping[str, Any]) -> None:
     if kind == "score-create":
         accept_score(state, room, body, timestamp=moments.parse(event["timestamp"]))
     elif kind == "trace-create":
-        _take_trace(state, room, body, event["timestamp"])
+        take_trace(state, room, body, event["timestamp"])
     elif kind != "sdk-log":
         _take_observation(state, room, kind.rpartition("-")[0], body, event["timestamp"])
 
@@ -97,7 +97,8 @@ def accept_score(state: State, room: Room, body: Mapping[str, Any], *, timestamp
     return id_
 
 
-def _take_trace(state: State, room: Room, body: Mapping[str, Any], timestamp: str) -> None:
+def take_trace(state: State, room: Room, body: Mapping[str, Any], timestamp: str) -> str:
+    """Merge what is sent into a trace, tell its rows, and give its id."""
     id_ = body.get("id") or str(uuid.uuid4())
     known = room.traces.setdefault(id_, {"id": id_, "createdAt": state.now(), "timestamp": body.get("timestamp") or timestamp})
     known.update({key: value for key, value in body.items() if value is not None and key not in {"id", "timestamp"}})
@@ -111,6 +112,7 @@ def _take_trace(state: State, room: Room, body: Mapping[str, Any], timestamp: st
     root.metadata, root.context, root.seen = None, context, state.later(state.habits.delays.staged)
     root.seen_v1 = NEVER
     room.shelf.add([root])
+    return id_
 
 
 NEVER = 1 << 62

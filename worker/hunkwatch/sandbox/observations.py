@@ -36,6 +36,15 @@ class Query:
     whole: frozenset[str]
 
 
+def plain_conditions(params: QueryParams) -> list[Condition]:
+    """What the plain parameters ask, or a 400."""
+    issues: list[answers.Issue] = []
+    plain = [*_exact(params), *_chosen(params, issues), *_between(params, issues)]
+    if issues:
+        raise answers.invalid(issues)
+    return plain
+
+
 def parse(params: QueryParams) -> Query:
     """Read the parameters, or a 400 with every problem of the schema at once."""
     issues: list[answers.Issue] = []
@@ -91,7 +100,7 @@ def select(shelf: Shelf, query: Query, now: int) -> tuple[list[Row], bool]:
     holds = filters.compile_all(query.conditions)
     hiding = shelf.hidden_until > now
     page: list[Row] = []
-    for row in _candidates(shelf, query):
+    for row in candidates(shelf, query):
         if holds(row) and not (hiding and row.seen > now):
             if len(page) == query.limit:
                 return page, True
@@ -99,7 +108,8 @@ def select(shelf: Shelf, query: Query, now: int) -> tuple[list[Row], bool]:
     return page, False
 
 
-def _candidates(shelf: Shelf, query: Query) -> Iterable[Row]:
+def candidates(shelf: Shelf, query: Query) -> Iterable[Row]:
+    """The rows that may fit, the newest first, found by id, by trace or by start time."""
     for column, find in (("id", shelf.with_ids), ("traceId", shelf.of_traces)):
         names = [_names(condition) for condition in query.conditions if condition.column == column]
         named = [listed for listed in names if listed is not None]
@@ -198,10 +208,11 @@ def _metadata(row: Row, whole: frozenset[str] | None) -> dict[str, Any]:
     leaves = metadata_of(row)
     if whole is not None:
         leaves = {key: text if key in whole else text[:CUT] for key, text in leaves.items()}
-    return {key: _unquoted(text) for key, text in leaves.items()}
+    return {key: unquoted(text) for key, text in leaves.items()}
 
 
-def _unquoted(text: str) -> str:
+def unquoted(text: str) -> str:
+    """A metadata text that is a JSON string, as the string."""
     if text[:1] == text[-1:] == '"' and len(text) > 1:
         try:
             value = json.loads(text)
@@ -215,7 +226,7 @@ def _limit(text: str | None, issues: list[answers.Issue]) -> int:
     if text is None:
         return 50
     if not text.lstrip("-").isdecimal():
-        issues.append({"expected": "number", "code": "invalid_type", "received": "NaN", "path": ["limit"], "message": NAN})
+        issues.append(answers.not_a_number(["limit"]))
         return 0
     limit = int(text)
     if limit > MOST:
@@ -223,9 +234,6 @@ def _limit(text: str | None, issues: list[answers.Issue]) -> int:
     if limit < 0:
         issues.append(answers.too_small(0, ["limit"]))
     return limit
-
-
-NAN = "Invalid input: expected number, received NaN"
 
 
 def _write_cursor(row: Row) -> str:

@@ -150,16 +150,13 @@ def _as_text(value: Any) -> str:
 def _limit(params: QueryParams) -> int:
     text = params.get("limit", "50")
     if not text.lstrip("-").isdecimal():
-        raise answers.invalid([{"expected": "number", "code": "invalid_type", "received": "NaN", "path": ["limit"], "message": NAN}])
+        raise answers.invalid([answers.not_a_number(["limit"])])
     limit = int(text)
     if limit > MOST:
         raise answers.invalid([answers.too_big(MOST, ["limit"])])
     if limit < 1:
         raise answers.invalid([answers.too_small(1, ["limit"])])
     return limit
-
-
-NAN = "Invalid input: expected number, received NaN"
 
 
 def _write_cursor(score: Score) -> str:

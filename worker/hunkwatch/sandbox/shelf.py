@@ -5,7 +5,7 @@ The indexes by id and by trace are built when the first reader asks for them.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from hunkwatch.sandbox.rows import Context, Row
 
@@ -24,6 +24,8 @@ class Shelf:
         self._contexts: dict[Context, Context] = {}
         self.hidden_until = 0
         self.hidden_until_v1 = 0
+        self._edition = 0
+        self._last: tuple[tuple[str, int, bool], list[Row]] | None = None
 
     def __len__(self) -> int:
         """Count the rows, seen or not."""
@@ -36,6 +38,7 @@ class Shelf:
 
     def add(self, rows: Iterable[Row]) -> None:
         """Take rows in; they are in order when the next reader comes."""
+        self._edition += 1
         for row in rows:
             self._waiting.append(row)
             self.hidden_until = max(self.hidden_until, row.seen)
@@ -68,6 +71,18 @@ class Shelf:
             self._by_trace = {}
             _index(self._by_trace, self._rows, "trace")
         return _ordered(self._by_trace, traces)
+
+    def traces(self) -> list[str]:
+        """The ids of all traces."""
+        self.of_traces(())
+        return list(self._by_trace or ())
+
+    def remembered(self, question: str, now: int, find: Callable[[], list[Row]]) -> list[Row]:
+        """The rows that answer a question, kept until rows come in or come into view, for the pages after the first."""
+        asked = question, self._edition, now >= self.hidden_until_v1
+        if self._last is None or self._last[0] != asked or not asked[2]:
+            self._last = asked, find()
+        return self._last[1]
 
     def _settle(self) -> None:
         waiting, self._waiting = self._waiting, []

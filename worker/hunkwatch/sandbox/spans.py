@@ -59,7 +59,9 @@ def to_row(span: Span, *, now: int, share: Callable[[Context], Context]) -> Row:
     row.environment = _environment(span)
     row.model = str(_first(about, MODELS) or "")
     row.input, row.output = stored(_input(span)), stored(_output(span))
-    row.metadata, row.extras = _metadata(span), _extras(about)
+    row.metadata, row.extras = _metadata(span), _extras(about) or None
+    if row.type not in {"SPAN", "EVENT"}:
+        row.extras = {"modelParameters": {}, **(row.extras or {})}
     row.context = share(_context(span))
     row.created = row.updated = row.seen = row.seen_v1 = now
     row.mark()
@@ -124,7 +126,7 @@ def _metadata(span: Span) -> dict[str, Any]:
     return {**metadata, "resourceAttributes": span.resource, "scope": span.scope}
 
 
-def _extras(about: Attributes) -> dict[str, Any] | None:
+def _extras(about: Attributes) -> dict[str, Any]:
     found = {
         "modelParameters": _json(about.get("langfuse.observation.model.parameters")),
         "usageDetails": _json(about.get("langfuse.observation.usage_details")),
@@ -133,7 +135,7 @@ def _extras(about: Attributes) -> dict[str, Any] | None:
         "promptName": about.get("langfuse.observation.prompt.name"),
         "promptVersion": about.get("langfuse.observation.prompt.version"),
     }
-    return {key: value for key, value in found.items() if value is not None} or None
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _context(span: Span) -> Context:

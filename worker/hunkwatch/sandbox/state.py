@@ -11,6 +11,7 @@ from typing import Any
 from hunkwatch.sandbox import moments
 from hunkwatch.sandbox.configs import Configs
 from hunkwatch.sandbox.habits import Habits
+from hunkwatch.sandbox.media import Media
 from hunkwatch.sandbox.rows import Row
 from hunkwatch.sandbox.scores import Scores
 from hunkwatch.sandbox.shelf import Shelf
@@ -40,7 +41,7 @@ class Room:
     traces: dict[str, dict[str, Any]] = field(default_factory=dict)
     widgets: dict[str, dict[str, Any]] = field(default_factory=dict)
     dashboards: dict[str, dict[str, Any]] = field(default_factory=dict)
-    media: dict[str, dict[str, Any]] = field(default_factory=dict)
+    media: Media = field(default_factory=Media)
 
 
 def room_for(project: Project, habits: Habits) -> Room:
@@ -89,10 +90,12 @@ class State:
 
     def shelve(self, room: Room, rows: Iterable[Row]) -> None:
         """Put rows where readers find them, with what the habits make of them."""
-        room.shelf.add(row for arrived in rows for row in self._habitual(arrived))
+        room.shelf.add(row for arrived in rows for row in self._habitual(room, arrived))
 
-    def _habitual(self, row: Row) -> Iterator[Row]:
+    def _habitual(self, room: Room, row: Row) -> Iterator[Row]:
         habits = self.habits
+        if habits.overflow:
+            room.media.relieve(row, habits.overflow, self.now())
         if habits.late_rows and habits.picks("late", row.id, habits.late_rows):
             row.seen += round(habits.late_by * SECOND)
             row.seen_v1 += round(habits.late_by * SECOND)
