@@ -101,6 +101,18 @@ async def bring_in(project: Project, haul: Haul, page: Page, *, remembered: Mapp
     project.beat()
 
 
+async def restore_forgotten(project: Project, haul: Haul) -> None:
+    """Read a trace whole that comes back after its entries were pruned: its own scores are about all of its calls."""
+    touched = sorted({key.trace_id for key in haul.touching})
+    known = await project.store.traces(project.id, touched)
+    unknown = [trace_id for trace_id in touched if trace_id not in known]
+    outbox = await project.store.outbox_of(project.id, unknown) if unknown else {}
+    for trace_id in sorted(outbox):
+        rows = [row for row in await project.source.fetch(trace_id=trace_id) if _key(row) not in haul.entries]
+        await _grade(project, haul, rows, {})
+        project.beat()
+
+
 async def _read(project: Project, haul: Haul, rows: Sequence[Observation], before: Mapping[ObservationKey, LedgerEntry]) -> None:
     candidates = {_key(row): row for row in rows}
     page = await project.source.read(rows)

@@ -108,6 +108,16 @@ def deletion_asked(row: OutboxRow, *, now: datetime) -> OutboxRow:
     return replace(row, state=Delivery.DELETED, looks=0, next_at=now + DELETION, reason="")
 
 
+def requeued(row: OutboxRow, *, now: datetime) -> OutboxRow:
+    """Return a dead letter as it is tried from the start again."""
+    return replace(row, state=Delivery.DUE, sent=0, looks=0, next_at=now, reason="")
+
+
+def discarded(row: OutboxRow, *, now: datetime) -> OutboxRow:
+    """Return a dead letter that somebody gave up."""
+    return replace(row, state=Delivery.GONE, next_at=now, reason="discarded")
+
+
 def put_back(row: OutboxRow, *, at: datetime, reason: str = "") -> OutboxRow:
     """Return the row as it was, to be tried again."""
     return replace(row, next_at=at, reason=reason)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from hunkwatch import events
 from hunkwatch.core import evaluate, identity
 from hunkwatch.daemon import moves
-from hunkwatch.ports import Delivery, LedgerEntry, OutboxRow, TraceState
+from hunkwatch.ports import Delivery, LedgerEntry, ObservationKey, OutboxRow, TraceState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from hunkwatch.core.evaluate import Evaluation
     from hunkwatch.daemon.project import Project
-    from hunkwatch.ports import ObservationKey
 
 _MOST_SHARING = 20
 _SOONEST = timedelta(seconds=1)
@@ -51,6 +50,8 @@ class _Trace:
     entries: Sequence[LedgerEntry]
     outbox: Sequence[OutboxRow]
     state: TraceState
+    forgotten: frozenset[ObservationKey]
+    """Observations with scores that the ledger no longer knows: nothing can be said against their scores."""
     also_in: frozenset[str]
 
 
@@ -68,12 +69,14 @@ async def work_out(project: Project, trace_ids: Iterable[str], *, fresh: Sequenc
     outbox = await project.store.outbox_of(project.id, ids)
     states = await project.store.traces(project.id, ids)
     elsewhere = await _elsewhere(project, entries)
+    forgotten = await _forgotten(project, outbox, entries, fresh)
     traces = [
         _Trace(
             trace_id,
             entries[trace_id],
             outbox.get(trace_id, ()),
             _state(project, trace_id, states.get(trace_id), now=now, touched=trace_id in touched),
+            forgotten,
             frozenset(call_id for call_id in _call_ids(entries[trace_id]) if elsewhere[call_id] - {trace_id}),
         )
         for trace_id in ids
@@ -191,5 +194,29 @@ def _changed(project: Project, trace: _Trace, evaluation: Evaluation, *, trace_s
                 changed.append(moves.wanted(row, score, fingerprint, scorer=evaluate.SCORER, now=now))
         elif row is not None and row.fingerprint != fingerprint:
             changed.append(moves.unwanted(row, now=now))
-    changed += [moves.unwanted(row, now=now) for row in rows.values() if row.score.observation_id is not None or trace_scores_too]
+    changed += [moves.unwanted(row, now=now) for row in rows.values() if _may_be_withdrawn(row, trace, trace_scores_too=trace_scores_too)]
     return [row for row in changed if row is not None]
+
+
+def _may_be_withdrawn(row: OutboxRow, trace: _Trace, *, trace_scores_too: bool) -> bool:
+    observation_id = row.score.observation_id
+    if observation_id is None:
+        return trace_scores_too and not trace.forgotten
+    return ObservationKey(trace.id, observation_id) not in trace.forgotten
+
+
+async def _forgotten(
+    project: Project,
+    outbox: Mapping[str, Sequence[OutboxRow]],
+    entries: Mapping[str, Sequence[LedgerEntry]],
+    fresh: Sequence[LedgerEntry],
+) -> frozenset[ObservationKey]:
+    scored = {
+        ObservationKey(trace_id, row.score.observation_id)
+        for trace_id, rows in outbox.items()
+        for row in rows
+        if row.score.observation_id is not None and row.state is not Delivery.GONE
+    }
+    present = {entry.key for of_trace in entries.values() for entry in of_trace} | {entry.key for entry in fresh}
+    unclear = scored - present
+    return frozenset(unclear - set(await project.store.known(project.id, list(unclear)))) if unclear else frozenset()

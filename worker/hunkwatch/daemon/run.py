@@ -29,6 +29,7 @@ _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
 _UPKEEP_EVERY = 5.0
 _RECONCILE_EVERY = 60.0
+_PRUNE_EVERY = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ def loops_of(project: Project) -> list[Loop]:
         _loop(project, "sweep", project.sweep.every.total_seconds(), _sweeping),
         _loop(project, "reconcile", _RECONCILE_EVERY, _reconciling),
         _loop(project, "upkeep", _UPKEEP_EVERY, _upkeeping),
+        _loop(project, "prune", _PRUNE_EVERY, _pruning),
         _loop(project, "deliver", project.delivery.every.total_seconds(), _delivering),
     ]
 
@@ -126,6 +128,14 @@ def _reconciling(project: Project) -> Callable[[], Awaitable[bool]]:
 def _upkeeping(project: Project) -> Callable[[], Awaitable[bool]]:
     async def tick() -> bool:
         return await upkeep.tick(project) > 0
+
+    return tick
+
+
+def _pruning(project: Project) -> Callable[[], Awaitable[bool]]:
+    async def tick() -> bool:
+        await upkeep.prune(project)
+        return False
 
     return tick
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from hunkwatch import events
 from hunkwatch.core import window as windows
 from hunkwatch.daemon import rollup
-from hunkwatch.daemon.haul import Haul, bring_in
+from hunkwatch.daemon.haul import Haul, bring_in, restore_forgotten
 from hunkwatch.daemon.knife import Knife
 from hunkwatch.errors import AskForLess
 from hunkwatch.ports import Commit
@@ -78,7 +78,8 @@ class Sweeper:
         hauls: list[Haul] = []
 
         async def one(part: Window) -> None:
-            complete = bool(self._mostly_unseen)
+            # A part at the floor that is too much has one huge row, which only the second phase can single out.
+            complete = bool(self._mostly_unseen) and windows.halves(part) is not None
             haul = await take(project, part, complete=complete, remembered=self._remembered, now=now)
             await record(project, haul, part, lane=LIVE, watermark=windows.watermark_after(part, now=now, settle=sweep.settle))
             self._learn(haul)
@@ -108,6 +109,7 @@ async def take(project: Project, part: Window, *, complete: bool, remembered: Ma
         await bring_in(project, haul, page, remembered=remembered)
         if can_be_cut and len(haul.entries) > MOST_ENTRIES:
             raise AskForLess("the window brings more than is kept in memory at once")
+    await restore_forgotten(project, haul)
     return haul
 
 

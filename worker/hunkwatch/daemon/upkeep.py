@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from hunkwatch import events
@@ -10,12 +11,14 @@ from hunkwatch.ports import Commit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import timedelta
 
     from hunkwatch.daemon.project import Project
 
 BATCH = 200
 """Traces that are worked out in one transaction."""
+
+RETENTION = timedelta(days=90)
+"""How long a trace stays in the ledger after anything of it was read."""
 
 _ALL = 10_000_000
 
@@ -27,6 +30,11 @@ async def tick(project: Project) -> int:
         if ids:
             await _roll_up(project, ids)
     return len(ids)
+
+
+async def prune(project: Project) -> int:
+    """Drop what was read so long ago that nothing comes back to it; a trace that does come back is read whole again."""
+    return await project.store.prune(project.id, before=project.clock.now() - RETENTION)
 
 
 async def everything(project: Project, *, within: timedelta) -> int:
