@@ -1,1 +1,11 @@
-"""The adapter to Langfuse: reading observations, writing scores, finding out which server answers."""
+"""The adapter to Langfuse: reading observations, writing scores, finding out which server answers.
+
+Raw httpx throughout: one pace, one retry policy and one place that reads errors serve every route, and no SDK object stands between a
+page's bytes and an ``Observation``.
+"""
+
+from hunkwatch.langfuse.check import Found
+from hunkwatch.langfuse.opening import Langfuse, check_langfuse, open_langfuse
+from hunkwatch.langfuse.probe import Abilities, Reader, Writer
+
+__all__ = ["Abilities", "Found", "Langfuse", "Reader", "Writer", "check_langfuse", "open_langfuse"]
