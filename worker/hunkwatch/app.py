@@ -1,28 +1,54 @@
 """The composition root: settings in, an opened worker out. The only file that names adapters.
 
 Whoever opens registers its close on the one exit stack, so that everything closes in reverse order whatever happens.
-Every function here is what one verb of the command line does; it raises only ``errors.HunkwatchError``.
+Every function here is what one verb of the command line does; it raises only ``errors.HunkwatchError``, faults of ours aside.
+Adapters are imported where they are opened, so that offline verbs load neither a database nor an HTTP client.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
+import sys
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from importlib import metadata
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from hunkwatch.errors import Exit
+from hunkwatch import events
+from hunkwatch.core import evaluate
+from hunkwatch.daemon import moves, once
+from hunkwatch.daemon import run as loops
+from hunkwatch.daemon.clock import SystemClock
+from hunkwatch.daemon.project import Project
+from hunkwatch.daemon.pulse import Deadman
+from hunkwatch.errors import Exit, Halt, RetryLater
+from hunkwatch.ports import Delivery
+from hunkwatch.settings import StoreSection, without_password
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
     from hunkwatch import ports
     from hunkwatch.core.model import Observation
     from hunkwatch.events import Emit
     from hunkwatch.ports import Clock
     from hunkwatch.settings import Settings
+    from hunkwatch.telemetry.emit import Telemetry
+    from hunkwatch.telemetry.health import Health
+    from hunkwatch.telemetry.metrics import Metrics
+    from hunkwatch.telemetry.systemd import Supervisor
 
 PATIENCE = timedelta(seconds=60)
 """How long ``run --once`` waits for Langfuse to show what was sent."""
+
+_LIFE_EVERY = timedelta(seconds=5)
+_LAST_GRACE = timedelta(seconds=10)
+"""What the process gets beyond the drain to close everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,53 +112,273 @@ class Finding:
     exit: Exit = Exit.OK
 
 
+@asynccontextmanager
+async def opened(settings: Settings, *, emit: Emit, clock: Clock, rehearsing: bool = False) -> AsyncIterator[Project]:
+    """Open Langfuse and the state, say who is there, and yield the project to work on."""
+    from hunkwatch.langfuse import open_langfuse  # noqa: PLC0415 (see the module's docstring)
+    from hunkwatch.store import open_store  # noqa: PLC0415 (see the module's docstring)
+
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(open_store(settings.store.url))
+        langfuse = await stack.enter_async_context(open_langfuse(settings.langfuse, clock=clock, emit=emit))
+        who = langfuse.abilities
+        emit(
+            events.WorkerStarted(
+                project=who.project_id,
+                server=who.server,
+                reader=who.reader.value,
+                writer=who.writer.value,
+                why=who.why,
+                version=metadata.version("hunkwatch"),
+                scorer=evaluate.SCORER,
+                dry_run=rehearsing,
+            )
+        )
+        yield Project(
+            id=who.project_id,
+            source=langfuse.source,
+            sink=langfuse.sink,
+            store=store,
+            clock=clock,
+            emit=emit,
+            sweep=settings.sweep,
+            delivery=settings.delivery,
+            scores=settings.scores,
+        )
+
+
 async def run(settings: Settings, *, emit: Emit | None = None, clock: Clock | None = None) -> Exit:
     """Run until a signal comes or going on makes no sense. Without ``emit`` the settings' own log is used."""
-    raise NotImplementedError
+    from hunkwatch.telemetry import http  # noqa: PLC0415 (see the module's docstring)
+    from hunkwatch.telemetry.systemd import Supervisor  # noqa: PLC0415 (see the module's docstring)
+
+    clock = clock or SystemClock()
+    began = clock.monotonic()
+    voice = _voice(settings, clock)
+    emit = emit or voice.telemetry.emit
+    supervisor = Supervisor(os.environ, pid=os.getpid())
+    stop, guard = asyncio.Event(), Deadman(_leave)
+
+    def stopping() -> None:
+        supervisor.stopping()
+        guard.leave_within(loops.DRAIN + _LAST_GRACE)
+
+    async with AsyncExitStack() as stack:
+        stack.callback(guard.close)
+        stack.enter_context(_signals(stop, emit, stopping))
+        project = await stack.enter_async_context(opened(settings, emit=emit, clock=clock))
+        if settings.http.port:
+
+            async def refresh() -> None:
+                status = await project.store.status(project.id, scorer=evaluate.SCORER)
+                voice.metrics.show(project.id, status, now=clock.now())
+
+            service = http.serve(settings.http, voice.metrics, voice.health, clock=clock, refresh=refresh)
+            await stack.enter_async_context(service)
+        supervisor.ready()
+        alive = asyncio.create_task(_show_life(stop, clock, guard, supervisor, voice.health))
+        stack.push_async_callback(_ended, alive)
+        await loops.until_stopped(loops.loops_of(project), stop=stop)
+    emit(events.WorkerStopped(clock.monotonic() - began))
+    return Exit.OK
 
 
 async def run_once(
     settings: Settings, *, emit: Emit | None = None, clock: Clock | None = None, patience: timedelta = PATIENCE
 ) -> OnceReport:
     """Sweep until caught up, roll everything up, deliver, and wait for Langfuse to show it."""
-    raise NotImplementedError
+    clock = clock or SystemClock()
+    emit = emit or _voice(settings, clock).telemetry.emit
+    stop = asyncio.Event()
+    with _signals(stop, emit):
+        async with opened(settings, emit=emit, clock=clock) as project:
+            done = await once.run(project, patience=patience, stop=stop)
+            status = await project.store.status(project.id, scorer=evaluate.SCORER)
+    return OnceReport(
+        exit=Exit.OK if done.finished else Exit.TEMPORARY,
+        project=project.id,
+        observations=done.swept.read,
+        calls=done.swept.calls,
+        sent=done.delivered.sent,
+        seen=done.delivered.seen,
+        waiting=sum(status.outbox.get(state, 0) for state in moves.UNDERWAY),
+        dead=status.outbox.get(Delivery.DEAD, 0),
+        poison=status.poison,
+        shapes=status.shapes,
+    )
 
 
 async def dry_run(settings: Settings, *, emit: Emit | None = None, clock: Clock | None = None) -> DryRunReport:
     """Do everything on a throw-away copy of the state, except writing to Langfuse, and report what a real run would send."""
-    raise NotImplementedError
+    from hunkwatch.store import copy_state  # noqa: PLC0415 (see the module's docstring)
+
+    clock = clock or SystemClock()
+    emit = emit or _voice(settings, clock).telemetry.emit
+    stop = asyncio.Event()
+    with TemporaryDirectory(prefix="hunkwatch-") as folder, _signals(stop, emit):
+        copy = await asyncio.to_thread(copy_state, settings.store.url, Path(folder))
+        throwaway = settings.model_copy(update={"store": StoreSection(url=copy)})
+        async with opened(throwaway, emit=emit, clock=clock, rehearsing=True) as project:
+            done = await once.rehearse(project, stop=stop)
+            status = await project.store.status(project.id, scorer=evaluate.SCORER)
+    return DryRunReport(
+        project=project.id,
+        observations=done.swept.read,
+        calls=done.swept.calls,
+        shapes=status.shapes,
+        would_send=done.would_send,
+        would_withdraw=done.would_withdraw,
+        already_there=done.already_there,
+    )
 
 
-async def status(settings: Settings, *, clock: Clock | None = None) -> StatusReport:
-    """Count everything on record; asks Langfuse nothing."""
-    raise NotImplementedError
+async def status(settings: Settings) -> StatusReport:
+    """Count everything on record, beside whoever writes it; asks Langfuse nothing."""
+    from hunkwatch.store import open_for_reading  # noqa: PLC0415 (see the module's docstring)
 
-
-async def check(settings: Settings, *, clock: Clock | None = None) -> Sequence[Finding]:
-    """Look at everything a run needs in one pass; writes nothing anywhere."""
-    raise NotImplementedError
+    place = without_password(settings.store.url)
+    async with open_for_reading(settings.store.url) as store:
+        if store is None:
+            return StatusReport(place, evaluate.SCORER)
+        counted = {project: await store.status(project, scorer=evaluate.SCORER) for project in await store.projects()}
+    return StatusReport(place, evaluate.SCORER, counted)
 
 
 async def dead_letters(settings: Settings) -> Mapping[str, Sequence[ports.OutboxRow]]:
     """Return the dead letters by project, oldest first."""
-    raise NotImplementedError
+    from hunkwatch.store import open_for_reading  # noqa: PLC0415 (see the module's docstring)
+
+    async with open_for_reading(settings.store.url) as store:
+        if store is None:
+            return {}
+        return {project: await store.dead_letters(project) for project in await store.projects()}
 
 
 async def retry_dead_letters(settings: Settings, ids: Sequence[str] = (), *, clock: Clock | None = None) -> int:
     """Send dead letters again, all of them without ``ids``; return how many."""
-    raise NotImplementedError
+    return await _redecide(settings, ids, moves.requeued, clock or SystemClock())
 
 
 async def discard_dead_letters(settings: Settings, ids: Sequence[str] = (), *, clock: Clock | None = None) -> int:
-    """Give dead letters up, all of them without ``ids``; return how many."""
-    raise NotImplementedError
+    """Give dead letters up, all of them without ``ids``; return how many. A changed payload brings its score back."""
+    return await _redecide(settings, ids, moves.discarded, clock or SystemClock())
+
+
+async def check(settings: Settings, *, clock: Clock | None = None) -> Sequence[Finding]:
+    """Look at everything a run needs in one pass; writes nothing anywhere."""
+    from hunkwatch.langfuse import check_langfuse  # noqa: PLC0415 (see the module's docstring)
+
+    found = await check_langfuse(settings.langfuse, clock=clock or SystemClock(), emit=lambda _event: None)
+    return [
+        *(Finding(one.subject, ok=one.ok, message=one.message, mend=one.mend, exit=one.exit) for one in found),
+        await _check_state(settings),
+    ]
 
 
 async def fetch(settings: Settings, subject: str) -> Sequence[Observation]:
     """Return whole observations by trace id or by observation id, empty when there is none."""
-    raise NotImplementedError
+    from hunkwatch.langfuse import open_langfuse  # noqa: PLC0415 (see the module's docstring)
+
+    clock = SystemClock()
+    async with open_langfuse(settings.langfuse, clock=clock, emit=_voice(settings, clock).telemetry.emit) as langfuse:
+        return await langfuse.source.fetch(trace_id=subject) or await langfuse.source.fetch(observation_id=subject)
 
 
 def observation(row: Mapping[str, Any]) -> Observation:
     """Read one observation as Langfuse's API or export writes it, v1 or v2 form; raises ValueError when it is none."""
     raise NotImplementedError
+
+
+async def _check_state(settings: Settings) -> Finding:
+    from hunkwatch.store import open_for_reading  # noqa: PLC0415 (see the module's docstring)
+
+    place = without_password(settings.store.url)
+    try:
+        async with open_for_reading(settings.store.url) as store:
+            projects = None if store is None else await store.projects()
+    except Halt as halt:
+        return Finding("state", ok=False, message=str(halt), mend=halt.mend, exit=halt.exit_code)
+    except RetryLater as error:
+        return Finding("state", ok=False, message=str(error), mend="Try again.", exit=Exit.STATE)
+    told = "not there yet; the first run makes it" if projects is None else f"{len(projects)} projects on record"
+    return Finding("state", ok=True, message=f"{place}: {told}")
+
+
+async def _redecide(settings: Settings, ids: Sequence[str], move: Callable[..., ports.OutboxRow], clock: Clock) -> int:
+    from hunkwatch.store import open_store  # noqa: PLC0415 (see the module's docstring)
+
+    count, now = 0, clock.now()
+    async with open_store(settings.store.url) as store:
+        for project in await store.projects():
+            chosen = [row for row in await store.dead_letters(project) if not ids or row.score.id in ids]
+            await store.settle([move(row, now=now) for row in chosen], now=now)
+            count += len(chosen)
+    return count
+
+
+@dataclass(frozen=True, slots=True)
+class _Voice:
+    """How the worker speaks: a log, metrics, and what both say of its health."""
+
+    telemetry: Telemetry
+    metrics: Metrics
+    health: Health
+
+
+def _voice(settings: Settings, clock: Clock) -> _Voice:
+    from hunkwatch.telemetry.emit import Telemetry  # noqa: PLC0415 (see the module's docstring)
+    from hunkwatch.telemetry.health import Health  # noqa: PLC0415 (see the module's docstring)
+    from hunkwatch.telemetry.logs import open_log  # noqa: PLC0415 (see the module's docstring)
+    from hunkwatch.telemetry.metrics import Metrics  # noqa: PLC0415 (see the module's docstring)
+
+    metrics, health = Metrics(), Health()
+    log = open_log(settings.log, sys.stderr, secrets=(settings.langfuse.secret_key.get_secret_value(),))
+    repeat_every = settings.log.repeat_every.total_seconds()
+    return _Voice(Telemetry(log, metrics, health, clock=clock, repeat_every=repeat_every), metrics, health)
+
+
+@contextmanager
+def _signals(stop: asyncio.Event, emit: Emit, stopping: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Let the first SIGTERM or SIGINT finish what is under way, and the second leave at once."""
+    loop = asyncio.get_running_loop()
+
+    def heard(number: signal.Signals) -> None:
+        if stop.is_set():
+            _leave(f"second {number.name}", code=128 + number)
+        emit(events.WorkerStopping(number.name))
+        stop.set()
+        stopping()
+
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    for number in numbers:
+        loop.add_signal_handler(number, heard, number)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+def _leave(why: str, *, code: int = Exit.INTERNAL) -> None:
+    """End the process without waiting for anything: what counts is on record already."""
+    sys.stderr.write(f"hunkwatch: leaving at once: {why}\n")
+    sys.stderr.flush()
+    os._exit(code)
+
+
+async def _show_life(stop: asyncio.Event, clock: Clock, guard: Deadman, supervisor: Supervisor, health: Health) -> None:
+    """Tell the deadman and the service manager that the loops turn, as long as they do."""
+    every = min(_LIFE_EVERY, supervisor.watchdog_every or _LIFE_EVERY)
+    while True:
+        guard.alive()
+        if not health.stuck(at=clock.monotonic()):
+            supervisor.alive()
+        await clock.sleep(every.total_seconds(), unless=stop)
+        if stop.is_set():
+            return
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
