@@ -135,8 +135,8 @@ class _Search:
             ) is not loose.NOT_JSON
         return True
 
-    def script(self, body: str) -> None:
-        for run in scripts.runs(body):
+    def script(self, body: str, *, in_powershell: bool = False) -> None:
+        for run in scripts.runs(body, shell_is_powershell=in_powershell):
             if isinstance(run, scripts.Nested):
                 inner = _Search(kind(run.tool), cut=self.cut)
                 inner.value(run.argument, 1)
@@ -286,7 +286,7 @@ class _Search:
         vector = scripts.vector(words)
         if vector is not None:
             if isinstance(vector, scripts.Script):
-                self.script(vector.text)
+                self.script(vector.text, in_powershell=vector.powershell)
             elif vector.text is None:
                 self.miss("empty")
             else:

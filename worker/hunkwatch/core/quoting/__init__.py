@@ -13,11 +13,13 @@ class Fed(NamedTuple):
     """What a script hands to one run of the patch command, as an argument or on its standard input.
 
     ``text`` is ``None`` when only running the script would tell. ``expanded`` says that the shell replaced variables or commands
-    inside the text, so that what was applied differs from what is written here.
+    inside the text, so that what was applied differs from what is written here. ``language`` is set when the text is no patch but a
+    program in that language, which a script gives to its interpreter.
     """
 
     text: str | None
     expanded: bool = False
+    language: str = ""
 
 
 DEPTH = 32

@@ -16,11 +16,12 @@ COMMANDS = frozenset({"apply_patch", "applypatch"})
 SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "ash", "fish"})
 _LEADERS = frozenset({
     "sudo", "command", "exec", "time", "env", "nohup", "builtin", "then", "do", "else", "elif", "if", "while", "until", "!", "{", "(",
-    "timeout", "nice", "stdbuf", "xargs", "python", "python3", "node", "codex", "%%bash", "%%sh", "uv", "run", "poetry", "npx", "bunx",
+    "timeout", "nice", "stdbuf", "xargs", "codex", "%%bash", "%%sh", "uv", "run", "poetry", "npx", "bunx",
     "wsl",
 })  # fmt: skip
 _ASKS = frozenset({"--help", "-h", "--version", "-V", "help"})
 _REMOTES = frozenset({"docker", "podman", "kubectl", "ssh", "nsenter", "chroot", "su", "devcontainer", "docker-compose"})
+_INTERPRETERS = {"python": "python", "python3": "python", "node": "javascript", "bun": "javascript"}
 _WRITERS = frozenset({"cat", "tee", "printf", "echo"})
 _SCRIPT_FLAGS = ("-c", "-lc", "-ic", "-cl", "-lic", "-ec", "-exc", "-euc", "-xc", "-elc", "-leic")
 REUSE = 8
@@ -242,6 +243,10 @@ def _targets(name: str, rest: list[Text], command: Command) -> list[str]:
 def _descend(name: str, words: list[Text], stdin: Text | None, state: _State, depth: int) -> None:
     """Follow a script that a command takes as its argument or on its standard input."""
     script: Text | None = None
+    language = _INTERPRETERS.get(name.rpartition("/")[2])
+    if language is not None:
+        _interpret(language, words[1:], stdin, state, depth)
+        return
     if name in _REMOTES:
         at = next((at for at, word in enumerate(words) if is_patch_command(word.text or "")), None)
         if at is not None:
@@ -261,3 +266,18 @@ def _descend(name: str, words: list[Text], stdin: Text | None, state: _State, de
             script = stdin
     if script is not None and script.text is not None and "patch" in script.text:
         _run(script.text, state, depth + 1)
+
+
+def _interpret(language: str, words: list[Text], stdin: Text | None, state: _State, depth: int) -> None:
+    """Follow an interpreter: of the patch command itself, of a program in its arguments, or of one on its standard input."""
+    plain = [word for word in words if word.text is None or not word.text.startswith("-")]
+    flag = next((at for at, word in enumerate(words[:-1]) if word.text in {"-c", "-e", "--eval"}), None)
+    if flag is not None:
+        source: Text | None = _value(words[flag + 1], state, depth)
+    elif plain and is_patch_command(plain[0].text or ""):
+        _feed(plain[1:], stdin, state, depth, fed_by_pipe=False)
+        return
+    else:
+        source = None if plain else stdin
+    if source is not None and source.text is not None and "patch" in source.text:
+        state.fed.append(Fed(source.text, expanded=source.expanded, language=language))
