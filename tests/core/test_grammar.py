@@ -278,7 +278,7 @@ UNIFIED = [
     ("diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to y\n", [("update", "x", "y", [])]),
     (
         (
-            "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\ndiff --git a/y b/y\n"
+            "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\ndiff --git a/y b/y\n"
             "--- a/y\n+++ b/y\n@@ -1 +1 @@\n-c\n@@ -9 +9 @@ f\n+d\n"
         ),
         [("update", "x", "", ["-+"]), ("update", "y", "", ["-", "+"])],
