@@ -39,7 +39,7 @@ def watermark_after(window: Window, *, now: datetime, settle: timedelta) -> date
 
 def is_newest(window: Window, *, now: datetime) -> bool:
     """Say whether the window reaches the present, so that the next sweep can wait for its time."""
-    return window.end >= now
+    return window.end > now
 
 
 def halves(window: Window) -> tuple[Window, Window] | None:

@@ -74,7 +74,9 @@ class Sweeper:
         # A clock that once ran ahead must not leave a gap: what starts now is read now.
         reached = None if watermark is None else min(watermark, now)
         overlap = max(sweep.overlap, min(self._longest_lag * _LAG_MARGIN, WIDEST_OVERLAP))
-        ahead = windows.upcoming(reached, now=now, since=sweep.since, overlap=overlap, span=sweep.span)
+        # A span that ends before the present could never reach it: the watermark stays behind by as much.
+        span = max(sweep.span, sweep.settle + windows.AHEAD)
+        ahead = windows.upcoming(reached, now=now, since=sweep.since, overlap=overlap, span=span)
         hauls: list[Haul] = []
 
         async def one(part: Window) -> None:
