@@ -111,7 +111,7 @@ class _Search:
                 self.cut = self.cut or not whole
                 self.value(value, depth + 1)
                 return True
-        if depth <= LAYERS and _is_escaped(body):
+        if depth <= LAYERS and self.kind is not Kind.SCRIPT and _is_escaped(body):
             self.text(escapes.undo(body, escapes.JSON), depth + 1)
             return True
         return False
@@ -307,12 +307,11 @@ def _missing(body: str) -> str:
 
 
 def _is_escaped(text: str) -> bool:
-    r"""Say whether the marker is followed by a written-out ``\n`` instead of a line end: one more layer to undo."""
+    r"""Say whether a one-line text has a written-out ``\n`` behind the marker instead of a line end: one more layer to undo."""
     at = text.find("Begin Patch")
-    if at < 0 or "\n" in text[at : at + 16]:
+    if at < 0 or "\n" in text.strip():
         return False
-    behind = text[at + 11 : at + 20].lstrip(" *")
-    return behind.startswith(("\\n", "\\r\\n", "\\\\n"))
+    return text[at + 11 : at + 24].lstrip(" *").startswith(("\\n", "\\r\\n", "\\\\n"))
 
 
 def _has_end(text: str) -> bool:

@@ -25,7 +25,7 @@ class Each(NamedTuple):
 
 
 class Token(NamedTuple):
-    """``text``, ``name``, ``number`` or ``sign``; a template is ``open``, its texts, its expressions in ``${`` and ``}$``, and ``close``."""
+    """``text``, ``name``, ``number`` or ``sign``; a template is ``open``, texts, expressions in ``${`` and ``}$``, ``close``."""
 
     kind: str
     value: str
