@@ -37,7 +37,7 @@ LARGEST = 64 * 2**20
 
 SUSPENDED = timedelta(minutes=10)
 _MINUTE = 60.0
-_BACKOFF = wait_exponential_jitter(initial=0.5, max=20)
+_BACKOFF = wait_exponential_jitter(multiplier=0.5, max=20)
 
 
 class Route(StrEnum):
