@@ -43,9 +43,10 @@ def test_any_json_lines_are_read(values: list[Any]) -> None:
     list(intake.read(io.BytesIO(text.encode()), observation))
 
 
-def test_leading_blank_lines_are_part_of_the_text() -> None:
-    """The line numbers of an explained patch are those of the file."""
-    (calls,) = intake.read(io.BytesIO(b"\n\nhello"), observation)
+def test_blank_lines_before_the_first_observation_are_counted_and_not_read() -> None:
+    """A line is called by its number in the file."""
+    row = json.dumps({"id": "o", "traceId": "t", "input": "nothing"})
 
-    assert isinstance(calls, tuple)
-    assert [call.text for call in calls] == ["\n\nhello"]
+    items = list(intake.read(io.BytesIO(f"\n\n{row}\n\n{{broken\n".encode()), observation))
+
+    assert items == [(), intake.Unreadable("line 5", "not JSON")]

@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from hunkwatch.events import Emit
     from hunkwatch.ports import Clock
     from hunkwatch.settings import Settings
-    from hunkwatch.telemetry.emit import Telemetry
+    from hunkwatch.telemetry import Opened
     from hunkwatch.telemetry.health import Health
-    from hunkwatch.telemetry.metrics import Metrics
     from hunkwatch.telemetry.systemd import Supervisor
 
 PATIENCE = timedelta(seconds=60)
@@ -147,15 +146,15 @@ async def opened(settings: Settings, *, emit: Emit, clock: Clock, rehearsing: bo
         )
 
 
-async def run(settings: Settings, *, emit: Emit | None = None, clock: Clock | None = None) -> Exit:
-    """Run until a signal comes or going on makes no sense. Without ``emit`` the settings' own log is used."""
-    from hunkwatch.telemetry import http  # noqa: PLC0415 (see the module's docstring)
+async def run(settings: Settings, *, emit: Emit | None = None, clock: Clock | None = None, notices: Sequence[events.Event] = ()) -> Exit:
+    """Run until a signal comes or going on makes no sense. Without ``emit`` the settings' own log is used, ``notices`` first."""
+    from hunkwatch.telemetry import serving  # noqa: PLC0415 (see the module's docstring)
     from hunkwatch.telemetry.systemd import Supervisor  # noqa: PLC0415 (see the module's docstring)
 
     clock = clock or SystemClock()
     began = clock.monotonic()
-    voice = _voice(settings, clock)
-    emit = emit or voice.telemetry.emit
+    voice = _voice(settings, clock, notices)
+    emit = emit or voice.emit
     supervisor = Supervisor(os.environ, pid=os.getpid())
     stop, guard = asyncio.Event(), Deadman(_leave)
 
@@ -167,14 +166,12 @@ async def run(settings: Settings, *, emit: Emit | None = None, clock: Clock | No
         stack.callback(guard.close)
         stack.enter_context(_signals(stop, emit, stopping))
         project = await stack.enter_async_context(opened(settings, emit=emit, clock=clock))
-        if settings.http.port:
 
-            async def refresh() -> None:
-                status = await project.store.status(project.id, scorer=evaluate.SCORER)
-                voice.metrics.show(project.id, status, now=clock.now())
+        async def refresh() -> None:
+            status = await project.store.status(project.id, scorer=evaluate.SCORER)
+            voice.metrics.show(project.id, status, now=clock.now())
 
-            service = http.serve(settings.http, voice.metrics, voice.health, clock=clock, refresh=refresh)
-            await stack.enter_async_context(service)
+        await stack.enter_async_context(serving(settings, voice, clock=clock, refresh=refresh))
         supervisor.ready()
         alive = asyncio.create_task(_show_life(stop, clock, guard, supervisor, voice.health))
         stack.push_async_callback(_ended, alive)
@@ -184,11 +181,16 @@ async def run(settings: Settings, *, emit: Emit | None = None, clock: Clock | No
 
 
 async def run_once(
-    settings: Settings, *, emit: Emit | None = None, clock: Clock | None = None, patience: timedelta = PATIENCE
+    settings: Settings,
+    *,
+    emit: Emit | None = None,
+    clock: Clock | None = None,
+    patience: timedelta = PATIENCE,
+    notices: Sequence[events.Event] = (),
 ) -> OnceReport:
     """Sweep until caught up, roll everything up, deliver, and wait for Langfuse to show it."""
     clock = clock or SystemClock()
-    emit = emit or _voice(settings, clock).telemetry.emit
+    emit = emit or _voice(settings, clock, notices).emit
     stop = asyncio.Event()
     with _signals(stop, emit):
         async with opened(settings, emit=emit, clock=clock) as project:
@@ -208,12 +210,14 @@ async def run_once(
     )
 
 
-async def dry_run(settings: Settings, *, emit: Emit | None = None, clock: Clock | None = None) -> DryRunReport:
+async def dry_run(
+    settings: Settings, *, emit: Emit | None = None, clock: Clock | None = None, notices: Sequence[events.Event] = ()
+) -> DryRunReport:
     """Do everything on a throw-away copy of the state, except writing to Langfuse, and report what a real run would send."""
     from hunkwatch.store import copy_state  # noqa: PLC0415 (see the module's docstring)
 
     clock = clock or SystemClock()
-    emit = emit or _voice(settings, clock).telemetry.emit
+    emit = emit or _voice(settings, clock, notices).emit
     stop = asyncio.Event()
     with TemporaryDirectory(prefix="hunkwatch-") as folder, _signals(stop, emit):
         copy = await asyncio.to_thread(copy_state, settings.store.url, Path(folder))
@@ -280,13 +284,15 @@ async def fetch(settings: Settings, subject: str) -> Sequence[Observation]:
     from hunkwatch.langfuse import open_langfuse  # noqa: PLC0415 (see the module's docstring)
 
     clock = SystemClock()
-    async with open_langfuse(settings.langfuse, clock=clock, emit=_voice(settings, clock).telemetry.emit) as langfuse:
+    async with open_langfuse(settings.langfuse, clock=clock, emit=_voice(settings, clock).emit) as langfuse:
         return await langfuse.source.fetch(trace_id=subject) or await langfuse.source.fetch(observation_id=subject)
 
 
 def observation(row: Mapping[str, Any]) -> Observation:
     """Read one observation as Langfuse's API or export writes it, v1 or v2 form; raises ValueError when it is none."""
-    raise NotImplementedError
+    from hunkwatch.langfuse import wire  # noqa: PLC0415 (see the module's docstring)
+
+    return wire.observation(row)
 
 
 async def _check_state(settings: Settings) -> Finding:
@@ -316,25 +322,14 @@ async def _redecide(settings: Settings, ids: Sequence[str], move: Callable[..., 
     return count
 
 
-@dataclass(frozen=True, slots=True)
-class _Voice:
-    """How the worker speaks: a log, metrics, and what both say of its health."""
+def _voice(settings: Settings, clock: Clock, notices: Sequence[events.Event] = ()) -> Opened:
+    """Open how the worker speaks, and say at once what was noticed before it could."""
+    from hunkwatch.telemetry import open_telemetry  # noqa: PLC0415 (see the module's docstring)
 
-    telemetry: Telemetry
-    metrics: Metrics
-    health: Health
-
-
-def _voice(settings: Settings, clock: Clock) -> _Voice:
-    from hunkwatch.telemetry.emit import Telemetry  # noqa: PLC0415 (see the module's docstring)
-    from hunkwatch.telemetry.health import Health  # noqa: PLC0415 (see the module's docstring)
-    from hunkwatch.telemetry.logs import open_log  # noqa: PLC0415 (see the module's docstring)
-    from hunkwatch.telemetry.metrics import Metrics  # noqa: PLC0415 (see the module's docstring)
-
-    metrics, health = Metrics(), Health()
-    log = open_log(settings.log, sys.stderr, secrets=(settings.langfuse.secret_key.get_secret_value(),))
-    repeat_every = settings.log.repeat_every.total_seconds()
-    return _Voice(Telemetry(log, metrics, health, clock=clock, repeat_every=repeat_every), metrics, health)
+    voice = open_telemetry(settings, sys.stderr, clock=clock, environ=os.environ)
+    for notice in notices:
+        voice.emit(notice)
+    return voice
 
 
 @contextmanager

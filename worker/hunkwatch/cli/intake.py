@@ -77,7 +77,7 @@ def calls_of_text(text: object) -> tuple[Call, ...]:
     """Return the patches of a text, or of the arguments of a call; a text without any is one call, for the scorer to judge."""
     row = Observation(id="", trace_id="", start_time=_EPOCH, type="TOOL", name="apply_patch", input=text)
     found = [replace(call, producer=TEXT, outcome=Outcome.UNKNOWN, has_output=False) for call in discover.calls(row)]
-    if found or not isinstance(text, str):
+    if not isinstance(text, str) or any(call.text is not None for call in found):
         return tuple(found)
     return (
         Call(

@@ -40,11 +40,11 @@ def run(  # noqa: PLR0913 - each is a flag
     flags = {"langfuse.base_url": base_url, "sweep.since": since, "store.url": options.address(state), "log.level": log_level}
     loaded = options.load(config, flags, assigned, required=settings.CREDENTIALS)
     if dry_run:
-        _show_dry_run(asyncio.run(app.dry_run(loaded.settings)), as_json=as_json)
+        _show_dry_run(asyncio.run(app.dry_run(loaded.settings, notices=loaded.deprecated)), as_json=as_json)
     elif once:
-        _show_pass(asyncio.run(app.run_once(loaded.settings)), as_json=as_json)
+        _show_pass(asyncio.run(app.run_once(loaded.settings, notices=loaded.deprecated)), as_json=as_json)
     else:
-        code = asyncio.run(app.run(loaded.settings))
+        code = asyncio.run(app.run(loaded.settings, notices=loaded.deprecated))
         if code is not Exit.OK:
             raise typer.Exit(code)
 
