@@ -1,7 +1,7 @@
 """Observations in the v1 reading: parsed input and output, null where nothing is, one row per id, numbered pages."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from starlette.datastructures import QueryParams
@@ -12,7 +12,6 @@ from hunkwatch.sandbox.shelf import Shelf
 from hunkwatch.sandbox.state import Room
 
 LARGEST = 2**53
-Found = Callable[[], list[Row]]
 
 
 def listed(room: Room, params: QueryParams, now: int) -> dict[str, Any]:
@@ -23,7 +22,8 @@ def listed(room: Room, params: QueryParams, now: int) -> dict[str, Any]:
     filtered = filters.parse(params["filter"]) if params.get("filter") else []
     query = observations.Query(filters.merge(filtered, plain), frozenset(), len(room.shelf), None, frozenset())
     asked = str(sorted((key, value) for key, value in params.multi_items() if key not in {"page", "limit"}))
-    rows = room.shelf.remembered(asked, now, lambda: _rows(room.shelf, query, now))
+    find = _events if as_events else _rows
+    rows = room.shelf.remembered(asked, now, lambda: find(room.shelf, query, now))
     part, meta = pages.cut(rows, page, limit)
     write = as_event if as_events else as_listed
     return {"data": [write(row, room.project.id) for row in part], "meta": meta}
@@ -34,6 +34,10 @@ def _rows(shelf: Shelf, query: observations.Query, now: int) -> list[Row]:
     return newest([row for row in observations.candidates(shelf, query) if holds(row)], now)
 
 
+def _events(shelf: Shelf, query: observations.Query, now: int) -> list[Row]:
+    return observations.select(shelf, query, now)[0]
+
+
 def newest(rows: list[Row], now: int) -> list[Row]:
     """One row per trace and id, the last update, of those that v1 already shows."""
     kept: dict[tuple[str, str], Row] = {}
@@ -42,7 +46,7 @@ def newest(rows: list[Row], now: int) -> list[Row]:
             old = kept.setdefault((row.trace, row.id), row)
             if row.updated > old.updated:
                 kept[row.trace, row.id] = row
-    return sorted(kept.values(), key=lambda row: row.key, reverse=True)
+    return sorted(kept.values(), key=lambda row: (row.start, row.updated, row.id), reverse=True)
 
 
 def one(room: Room, id_: str, now: int) -> dict[str, Any]:

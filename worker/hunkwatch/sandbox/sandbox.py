@@ -56,6 +56,15 @@ class Sandbox:
         self._state.version = version
 
     @property
+    def mode(self) -> str:
+        """Its write mode; may be set while it runs, as an operator does who deploys anew."""
+        return self._state.mode
+
+    @mode.setter
+    def mode(self, mode: str) -> None:
+        self._state.mode = mode
+
+    @property
     def habits(self) -> Habits:
         """What it does besides answering well; may be set while it runs."""
         return self._state.habits

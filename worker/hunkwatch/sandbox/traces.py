@@ -36,7 +36,7 @@ BARE: Trace = {
 
 
 def _from_record(record: Mapping[str, Any]) -> Trace:
-    known = {key: record[key] for key in BARE if record.get(key) is not None}
+    known = {"input": None, "output": None, "metadata": {}} | {key: record[key] for key in BARE if record.get(key) is not None}
     created = moments.write(record["createdAt"] // 1000 * 1000)
     return {
         **known,
