@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hunkwatch.core import cuts, outcome, producers, requests, tools, unwrap
-from hunkwatch.core.model import Call, Evidence
+from hunkwatch.core import cuts, outcome, producers, requests, results, tools, unwrap
+from hunkwatch.core.model import Call, Evidence, Outcome
 from hunkwatch.core.producers import Sign
 from hunkwatch.core.tools import Kind
 
@@ -77,6 +77,8 @@ _MODEL = frozenset({"GENERATION"})
 _COPIES = frozenset({"AGENT"})
 _NEVER = frozenset({"EMBEDDING", "RETRIEVER", "EVALUATOR", "GUARDRAIL"})
 _TRANSCRIPTS = frozenset({"codex.terminal", "codex.transcript"})
+_NODES = ("tool_invoker", "ToolInvoker")
+_NODE_ITEMS = 1000
 _TOOL_KEYS = ("codex.tool_name", "tool_name", "toolName", "tool")
 _TOOL_ATTRIBUTES = ("gen_ai.tool.name", "ai.toolCall.name", "tool.name", "tool_name")
 _ID_KEYS = ("codex.call_id", "call_id", "callID", "callId", "tool_call_id", "toolCallId", "tool_id", "tool_use_id")
@@ -95,6 +97,14 @@ def calls(observation: Observation) -> tuple[Call, ...]:
     if observation.type in _MODEL or observation.type in _COPIES:
         return _requested(observation)
     return _executed(observation)
+
+
+def answers(observation: Observation) -> dict[str, Outcome]:
+    """Return the outcomes of earlier calls, by call id, that the input of a generation tells: the conversation so far."""
+    if observation.type not in _MODEL:
+        return {}
+    history, _ = _value(observation.input)
+    return {call_id: outcome.of_result(result) for call_id, result in results.told(history).items()}
 
 
 # ---------------------------------------------------------------- what a model asked for
@@ -150,10 +160,12 @@ def _executed(observation: Observation) -> tuple[Call, ...]:
     given = observation.input
     if given in (None, "") and kind is Kind.PATCH:
         given = next((attributes[key] for key in _HIDDEN_INPUT if key in attributes), given)
-    if kind is Kind.OTHER and observation.type != "TOOL":
-        return ()
     argument, whole = _value(given)
     answer, _ = _value(observation.output)
+    if kind is Kind.OTHER and (node := _of_node(observation, metadata, argument, answer)) is not None:
+        return node
+    if kind is Kind.OTHER and observation.type != "TOOL":
+        return ()
     producer = producers.recognise(PRODUCERS, observation.name, metadata, given=argument, answered=answer)
     if given in (None, "") and (producer in _HALVES or (observation.type != "TOOL" and tools.bare(observation.name) == "patch")):
         return ()
@@ -168,6 +180,28 @@ def _executed(observation: Observation) -> tuple[Call, ...]:
     became = outcome.of(observation.level, observation.status_message or "", answer, metadata, calls=len(found))
     made = _numbered(observation, producer, Evidence.EXECUTION, [(call_id or None, each) for each in found])
     return tuple(replace(call, outcome=became, has_output=answer not in (None, "")) for call in made)
+
+
+def _of_node(observation: Observation, metadata: Mapping[str, object], argument: object, answer: object) -> tuple[Call, ...] | None:
+    """Return the calls of a node that runs whatever tools a model asked for; None when it is no such node.
+
+    It gets the calls themselves, or the whole conversation: then only the calls that its output answers are its own.
+    """
+    told = results.told(answer)
+    given = argument if isinstance(argument, list) else [argument]
+    asked = [request for each in given[:_NODE_ITEMS] if (request := requests.item(each)) is not None and request.call_id is not None]
+    if len(asked) != len(given) and (observation.type == "TOOL" or observation.name.startswith(_NODES)):
+        asked = [request for request in requests.made(argument, whole_history=True) if request.call_id in told]
+    elif len(asked) != len(given):
+        return None
+    found = [(request.call_id, each) for request in asked for each in _of(request.argument, tools.kind(request.name), cut=request.cut)]
+    if not found:
+        return None
+    producer = producers.recognise(PRODUCERS, observation.name, metadata, given=argument, answered=answer)
+    return tuple(
+        replace(call, outcome=outcome.of_result(told.get(call.call_id or "", answer)), has_output=answer not in (None, ""))
+        for call in _numbered(observation, producer, Evidence.EXECUTION, _distinct(found))
+    )
 
 
 def _is_cut(metadata: Mapping[str, object]) -> bool:

@@ -52,9 +52,12 @@ class Request(NamedTuple):
     cut: bool = False
 
 
-def made(answer: object, *, cut: bool = False) -> tuple[Request, ...]:
-    """Return the calls in an answer, in order, each as often as it is written there. ``cut``: the end of the answer is lost."""
-    walk = _Walk()
+def made(answer: object, *, cut: bool = False, whole_history: bool = False) -> tuple[Request, ...]:
+    """Return the calls in an answer, in order, each as often as it is written there.
+
+    ``cut``: the end of the answer is lost. ``whole_history``: calls of earlier turns count too.
+    """
+    walk = _Walk(whole_history=whole_history)
     walk.enter(answer, "", 0)
     found = walk.found
     if cut and found:
@@ -89,7 +92,8 @@ def item(value: object, carrier: str = "") -> Request | None:
 
 
 class _Walk:
-    def __init__(self) -> None:
+    def __init__(self, *, whole_history: bool) -> None:
+        self.whole_history = whole_history
         self.found: list[Request] = []
         self.left = _ITEMS
 
@@ -98,7 +102,7 @@ class _Walk:
             return
         self.left -= 1
         if isinstance(value, list):
-            for each in value[_answers_from(value) :]:
+            for each in value if self.whole_history else value[_answers_from(value) :]:
                 self.enter(each, carrier, depth + 1)
         elif isinstance(value, dict):
             self._object(value, carrier, depth)

@@ -61,6 +61,7 @@ def kind(name: str) -> Kind:
     """Return what a tool of this name takes."""
     if len(name) > 200:  # noqa: PLR2004 - longer ones are sentences, not names
         return Kind.OTHER
+    name = name.partition("[")[0]
     plain = bare(name)
     if "paralleltoolcalls" in plain or plain.endswith("multitooluseparallel") or plain == "parallel":
         return Kind.PARALLEL
