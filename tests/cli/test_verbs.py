@@ -12,8 +12,8 @@ import pytest
 import typer
 import typer.main
 
-from hunkwatch import app
-from hunkwatch.cli import inspect, play, run, verbs
+from hunkwatch import app, cli
+from hunkwatch.cli import inspect, play, run
 from hunkwatch.errors import Exit, Halt
 from hunkwatch.ports import Delivery, Status
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Say = Callable[..., Any]
 
-VERBS = sorted(getattr(typer.main.get_command(verbs), "commands", {}))
+VERBS = sorted(getattr(typer.main.get_command(cli.app), "commands", {}))
 
 ONCE = app.OnceReport(
     exit=Exit.OK, project="p", observations=9, calls=3, sent=8, seen=8, waiting=0, dead=0, poison=0, shapes={"new_file": 1}
@@ -65,9 +65,10 @@ def test_every_verb_explains_itself(say: Say, verb: str) -> None:
 
 
 def options(verb: str) -> list[Any]:
-    """Return the parameters of a verb."""
-    command: Any = typer.main.get_command(verbs)
-    return list(command.commands[verb].params)
+    """Return the parameters of a verb and of the verbs under it."""
+    command: Any = typer.main.get_command(cli.app)
+    verbs = [command.commands[verb], *getattr(command.commands[verb], "commands", {}).values()]
+    return [parameter for each in verbs for parameter in each.params]
 
 
 def test_the_first_page_names_every_verb_and_exit_code(say: Say) -> None:
@@ -86,7 +87,16 @@ def test_the_version_is_that_of_the_package(say: Say) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("fly",), ("score",), ("run", "--nonsense"), ("sandbox", "--port", "70000"), ("run", "--set", "sweep.every")]
+    "words",
+    [
+        ("fly",),
+        ("score",),
+        ("run", "--nonsense"),
+        ("sandbox", "--port", "70000"),
+        ("run", "--set", "sweep.every"),
+        ("dead-letters", "retry"),
+        ("dead-letters", "discard", "x", "--all"),
+    ],
 )
 def test_wrong_words_are_usage_errors(say: Say, words: tuple[str, ...]) -> None:
     """Exit 2, nothing on stdout, no traceback."""

@@ -248,6 +248,13 @@ async def status(settings: Settings) -> StatusReport:
     return StatusReport(place, evaluate.SCORER, counted)
 
 
+def reset_state(settings: Settings) -> Path | None:
+    """Move a state file that is beyond repair aside; return where it went, None when there was none."""
+    from hunkwatch.store import reset_state as move  # noqa: PLC0415 (see the module's docstring)
+
+    return move(settings.store.url, now=SystemClock().now())
+
+
 async def dead_letters(settings: Settings) -> Mapping[str, Sequence[ports.OutboxRow]]:
     """Return the dead letters by project, oldest first."""
     from hunkwatch.store import open_for_reading  # noqa: PLC0415 (see the module's docstring)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hunkwatch.cli import explain, failures, inspect, play, printing, run, score
+from hunkwatch.cli import dead_letters, explain, failures, inspect, play, printing, run, score
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ _EPILOG = (
     "74 state file; 75 not finished, run again; 77 wrong key or no permission; 78 configuration."
 )
 
-verbs = typer.Typer(
+app = typer.Typer(
     name="hunkwatch",
     help="Finds every apply_patch call in Langfuse traces, scores each patch from its text alone, and writes the scores back.",
     epilog=_EPILOG,
@@ -35,13 +35,14 @@ verbs = typer.Typer(
 
 _DAILY, _LOOK, _TRY = "Work", "Look", "Try"
 
-verbs.command(rich_help_panel=_DAILY)(run.run)
-verbs.command(rich_help_panel=_DAILY)(inspect.check)
-verbs.command(rich_help_panel=_DAILY)(inspect.status)
-verbs.command(rich_help_panel=_LOOK)(score.score)
-verbs.command(rich_help_panel=_LOOK)(explain.explain)
-verbs.command(rich_help_panel=_TRY)(play.demo)
-verbs.command(rich_help_panel=_TRY)(play.sandbox)
+app.command(rich_help_panel=_DAILY)(run.run)
+app.command(rich_help_panel=_DAILY)(inspect.check)
+app.command(rich_help_panel=_DAILY)(inspect.status)
+app.add_typer(dead_letters.verbs, name="dead-letters", rich_help_panel=_DAILY)
+app.command(rich_help_panel=_LOOK)(score.score)
+app.command(rich_help_panel=_LOOK)(explain.explain)
+app.command(rich_help_panel=_TRY)(play.demo)
+app.command(rich_help_panel=_TRY)(play.sandbox)
 
 
 def _show_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it with the flag's value
@@ -50,7 +51,7 @@ def _show_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it with th
         raise typer.Exit
 
 
-@verbs.callback()
+@app.callback()
 def _everywhere(
     *,
     version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and leave.")] = False,
@@ -73,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     try:
-        verbs(words, prog_name="hunkwatch")
+        app(words, prog_name="hunkwatch")
     except SystemExit as leaving:
         return _code(leaving)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place where an error can become one line

@@ -24,6 +24,9 @@ def run(  # noqa: PLR0913 - each is a flag
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Make one pass without writing anything; say how many scores a real run would send.")
     ] = False,
+    reset: Annotated[
+        bool, typer.Option("--reset-state", help="First move the state file aside. Langfuse keeps every score; the next pass adopts them.")
+    ] = False,
     as_json: options.AsJson = False,
     config: options.Config = None,
     base_url: options.BaseUrl = None,
@@ -39,6 +42,10 @@ def run(  # noqa: PLR0913 - each is a flag
     """
     flags = {"langfuse.base_url": base_url, "sweep.since": since, "store.url": options.address(state), "log.level": log_level}
     loaded = options.load(config, flags, assigned, required=settings.CREDENTIALS)
+    if reset and dry_run:
+        raise typer.BadParameter("--dry-run changes nothing, --reset-state does: give one of them")
+    if reset and (aside := app.reset_state(loaded.settings)):
+        printing.remark(f"the state was moved to {aside}")
     if dry_run:
         _show_dry_run(asyncio.run(app.dry_run(loaded.settings, notices=loaded.deprecated)), as_json=as_json)
     elif once:
