@@ -11,7 +11,7 @@ import httpx
 
 from hunkwatch.core import discover
 from hunkwatch.langfuse import check
-from hunkwatch.langfuse.http import Http
+from hunkwatch.langfuse.http import ATTEMPTS, Http
 from hunkwatch.langfuse.probe import Reader, Writer, probe
 from hunkwatch.langfuse.reader import ReaderV2
 from hunkwatch.langfuse.reader_v1 import ReaderV1
@@ -53,12 +53,12 @@ async def open_langfuse(section: LangfuseSection, *, clock: Clock, emit: Emit) -
 
 async def check_langfuse(section: LangfuseSection, *, clock: Clock, emit: Emit) -> Sequence[check.Found]:
     """Look at everything that a worker needs of the server, in one pass, without writing anything."""
-    async with _conversation(section, clock=clock, emit=emit) as http:
+    async with _conversation(section, clock=clock, emit=emit, attempts=2) as http:
         return await check.look(http, clock, base_url=section.base_url)
 
 
 @asynccontextmanager
-async def _conversation(section: LangfuseSection, *, clock: Clock, emit: Emit) -> AsyncIterator[Http]:
+async def _conversation(section: LangfuseSection, *, clock: Clock, emit: Emit, attempts: int = ATTEMPTS) -> AsyncIterator[Http]:
     async with httpx.AsyncClient(
         base_url=f"{section.base_url}/",
         auth=httpx.BasicAuth(section.public_key, section.secret_key.get_secret_value()),
@@ -66,4 +66,4 @@ async def _conversation(section: LangfuseSection, *, clock: Clock, emit: Emit) -
         limits=_CONNECTIONS,
         headers={"User-Agent": f"hunkwatch/{version('hunkwatch')}", "Accept": "application/json"},
     ) as client:
-        yield Http(client, clock=clock, emit=emit, per_minute=section.requests_per_minute)
+        yield Http(client, clock=clock, emit=emit, per_minute=section.requests_per_minute, attempts=attempts)

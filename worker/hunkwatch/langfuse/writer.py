@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 from hunkwatch.errors import AskForLess, Refused
 from hunkwatch.langfuse import wire
-from hunkwatch.langfuse.http import Route, refusal
+from hunkwatch.langfuse.faults import Right, refusal
+from hunkwatch.langfuse.http import Route
 from hunkwatch.ports import Parcel, Receipt, Verdict
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class IngestionOffer:
         told = {event.id: event for event in wire.event_answers(answer.content)}
         forbidden = next((event for event in told.values() if event.status in _FORBIDDEN), None)
         if forbidden is not None:
-            raise refusal(forbidden.status, forbidden.message, is_json=True)
+            raise refusal(forbidden.status, forbidden.message, is_json=True, right=Right.WRITE)
         return [_receipt(parcel, told.get(event_id)) for parcel, event_id in zip(parcels, ids, strict=True)]
 
 

@@ -1,0 +1,89 @@
+"""Questions for observations: which rows, which fields, which stretch of start times.
+
+Start times go in as parameters and never as a condition: a condition on a column drops every parameter of that column.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hunkwatch.core.window import Window
+
+MARKER = "Begin Patch"
+TOOL = "apply_patch"
+LEAST_FIELDS = "core"
+DISCOVERY_FIELDS = "core,basic,time,trace_context,model"
+WHOLE_FIELDS = f"{DISCOVERY_FIELDS},io,metadata"
+"""Metadata is cut at 200 characters unless input and output are asked for with it."""
+
+_NOT_TOOLS = ["GENERATION", "AGENT"]
+
+
+def discovery(names: Sequence[str]) -> list[list[dict[str, Any]]]:
+    """Return the filters that together find every observation that may carry a call, on a server that filters by text.
+
+    Never the input of a generation: each later one of a session repeats the patches of the earlier.
+    """
+    not_a_model = _options("type", "none of", _NOT_TOOLS)
+    filters = [
+        [_matches("input", MARKER), not_a_model],
+        [_matches("output", MARKER), _options("type", "any of", ["GENERATION"])],
+        [_matches("output", TOOL), _options("type", "any of", ["GENERATION"])],
+    ]
+    if names:
+        filters.append([_options("name", "any of", list(names)), not_a_model])
+    return filters
+
+
+def by_id(ids: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the filter for these observations."""
+    return [_options("id", "any of", list(ids))]
+
+
+def query(  # noqa: PLR0913 - the parameters of the request
+    *,
+    fields: str = "",
+    limit: int = 0,
+    window: Window | None = None,
+    filters: Sequence[Mapping[str, Any]] = (),
+    cursor: str | None = None,
+    page: int = 0,
+    trace_id: str | None = None,
+    kind: str = "",
+) -> dict[str, str]:
+    """Return the query of a v1 or v2 read of observations. A window's times widen to whole milliseconds."""
+    asked = {
+        "fields": fields,
+        "limit": str(limit or ""),
+        "page": str(page or ""),
+        "fromStartTime": spelled(window.start) if window else "",
+        "toStartTime": spelled(window.end + timedelta(microseconds=999)) if window else "",
+        "filter": json.dumps(list(filters), separators=(",", ":"), ensure_ascii=False) if filters else "",
+        "cursor": cursor or "",
+        "traceId": trace_id or "",
+        "type": kind,
+    }
+    return {name: value for name, value in asked.items() if value}
+
+
+def page_query(page: int, limit: int) -> dict[str, str]:
+    """Return the query for one page of anything that comes in numbered pages."""
+    return {"page": str(page), "limit": str(limit)}
+
+
+def spelled(at: datetime) -> str:
+    """Return a time as Langfuse spells it: UTC, whole milliseconds, rounded down."""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03}Z"
+
+
+def _matches(column: str, value: str) -> dict[str, Any]:
+    return {"type": "string", "column": column, "operator": "matches", "value": value}
+
+
+def _options(column: str, operator: str, values: list[str]) -> dict[str, Any]:
+    return {"type": "stringOptions", "column": column, "operator": operator, "value": values}
