@@ -8,6 +8,7 @@ import json
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, TypeVar
 
 from hunkwatch.sandbox import answers, moments
@@ -104,11 +105,11 @@ def merge(filtered: Sequence[Condition], plain: Iterable[Condition]) -> list[Con
 def compile_all(conditions: Iterable[Condition]) -> Predicate:
     """One predicate for all of them, the cheap ones asked first."""
     predicates = [predicate(condition) for condition in sorted(conditions, key=lambda condition: condition.column in BODIES)]
-    if not predicates:
-        return lambda _row: True
-    if len(predicates) == 1:
-        return predicates[0]
-    return lambda row: all(holds(row) for holds in predicates)
+    return reduce(_both, predicates) if predicates else lambda _row: True
+
+
+def _both(first: Predicate, second: Predicate) -> Predicate:
+    return lambda row: first(row) and second(row)
 
 
 def predicate(condition: Condition) -> Predicate:

@@ -29,8 +29,7 @@ def parse(text: object) -> int | None:
 
 def write(millis_: int) -> str:
     """The ISO text with three digits of the second, as JavaScript writes it."""
-    moment = EPOCH + timedelta(milliseconds=millis_)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{millis_ % 1000:03d}Z"
+    return (EPOCH + timedelta(milliseconds=millis_)).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
 def write_or_none(millis_: int | None) -> str | None:

@@ -4,7 +4,7 @@ Rows with the same key replace each other. New rows wait in a short list until s
 The indexes by id and by trace are built when the first reader asks for them.
 """
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 
 from hunkwatch.sandbox.rows import Context, Row
@@ -19,7 +19,8 @@ class Shelf:
         """Start empty."""
         self._rows: list[Row] = []
         self._waiting: list[Row] = []
-        self._by_id: dict[str, list[Row]] | None = None
+        self._by_id: dict[str, Row] | None = None
+        self._more_by_id: dict[str, list[Row]] = {}
         self._by_trace: dict[str, list[Row]] | None = None
         self._contexts: dict[Context, Context] = {}
         self.hidden_until = 0
@@ -60,17 +61,22 @@ class Shelf:
         """Rows with one of these ids, the newest first."""
         self._settle()
         if self._by_id is None:
-            self._by_id = {}
-            _index(self._by_id, self._rows, "id")
-        return _ordered(self._by_id, ids)
+            self._by_id, self._more_by_id = {}, {}
+            for row in self._rows:
+                self._index_id(row, self._by_id)
+        known = [id_ for id_ in set(ids) if id_ in self._by_id]
+        found = [self._by_id[id_] for id_ in known]
+        found += [row for id_ in known for row in self._more_by_id.get(id_, ())]
+        return sorted(found, key=_key, reverse=True)
 
     def of_traces(self, traces: Iterable[str]) -> list[Row]:
         """Rows of one of these traces, the newest first."""
         self._settle()
         if self._by_trace is None:
             self._by_trace = {}
-            _index(self._by_trace, self._rows, "trace")
-        return _ordered(self._by_trace, traces)
+            for row in self._rows:
+                self._by_trace.setdefault(row.trace, []).append(row)
+        return sorted((row for trace in set(traces) for row in self._by_trace.get(trace, ())), key=_key, reverse=True)
 
     def traces(self) -> list[str]:
         """The ids of all traces."""
@@ -89,9 +95,8 @@ class Shelf:
         if not waiting:
             return
         if len(waiting) > _FEW:
-            latest: dict[tuple[int, int, str], Row] = {row.key: row for row in self._rows}
-            latest.update((row.key, row) for row in waiting)
-            self._rows = [latest[key] for key in sorted(latest)]
+            rows = sorted([*self._rows, *waiting], key=_key)
+            self._rows = [row for row, after in zip(rows, [*rows[1:], None], strict=True) if after is None or row.key != after.key]
             self._by_id = self._by_trace = None
             return
         for row in waiting:
@@ -101,25 +106,31 @@ class Shelf:
         key = row.key
         at = bisect_left(self._rows, key, key=_key)
         if at < len(self._rows) and self._rows[at].key == key:
-            old, self._rows[at] = self._rows[at], row
-            for index, name in ((self._by_id, old.id), (self._by_trace, old.trace)):
-                if index is not None:
-                    index[name][index[name].index(old)] = row
+            self._replace(self._rows[at], row)
+            self._rows[at] = row
             return
         self._rows.insert(at, row)
-        for index, name in ((self._by_id, row.id), (self._by_trace, row.trace)):
-            if index is not None:
-                insort(index.setdefault(name, []), row, key=_key)
+        if self._by_id is not None:
+            self._index_id(row, self._by_id)
+        if self._by_trace is not None:
+            self._by_trace.setdefault(row.trace, []).append(row)
+
+    def _replace(self, old: Row, new: Row) -> None:
+        if self._by_id is not None and self._by_id[old.id] is old:
+            self._by_id[old.id] = new
+        elif self._by_id is not None:
+            more = self._more_by_id[old.id]
+            more[more.index(old)] = new
+        if self._by_trace is not None:
+            rows = self._by_trace[old.trace]
+            rows[rows.index(old)] = new
+
+    def _index_id(self, row: Row, index: dict[str, Row]) -> None:
+        if row.id in index:
+            self._more_by_id.setdefault(row.id, []).append(row)
+        else:
+            index[row.id] = row
 
 
 def _key(row: Row) -> tuple[int, int, str]:
     return row.key
-
-
-def _index(index: dict[str, list[Row]], rows: list[Row], slot: str) -> None:
-    for row in rows:
-        index.setdefault(getattr(row, slot), []).append(row)
-
-
-def _ordered(index: dict[str, list[Row]], names: Iterable[str]) -> list[Row]:
-    return sorted((row for name in set(names) for row in index.get(name, ())), key=_key, reverse=True)
