@@ -62,7 +62,7 @@ def visible(*, base_url: str, public_key: str, secret_key: str) -> int:
 
 
 def harvest(sent: Sequence[Sent], *, base_url: str, public_key: str, secret_key: str) -> tuple[Row, ...]:
-    """Read every score of the project and sort them by trace, in the order the traces were sent."""
+    """Read every score of the project and sort them by trace; traces in the order they were sent, observations oldest first."""
     traces: dict[str, dict[str, float]] = defaultdict(dict)
     observations: dict[str, dict[str, list[Mapping[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for score in _scores(base_url, public_key, secret_key):
@@ -77,7 +77,7 @@ def harvest(sent: Sequence[Sent], *, base_url: str, public_key: str, secret_key:
             blind_rewrite=traces[one.trace_id].get("blind_rewrite"),
             blind_hunks=traces[one.trace_id].get("blind_hunks"),
             retyped_lines=traces[one.trace_id].get("retyped_lines"),
-            observed=tuple(_observed(key, scores) for key, scores in observations[one.trace_id].items()),
+            observed=tuple(_observed(key, scores) for key, scores in reversed(observations[one.trace_id].items())),
         )
         for one in sent
     )

@@ -129,17 +129,17 @@ def _cline(session: Session) -> tuple[Recorded, ...]:
         ]
         answer = {"role": "assistant", "parts": parts}
         planted = sum(call.calls for _, call in asked)
-        turn.append(_cline_generation(history, [{**answer, "finish_reason": "tool_call"}], number, planted))
+        turn.append(_cline_generation(session, history, [{**answer, "finish_reason": "tool_call"}], number, planted))
         history = [*history, answer, {"role": "tool", "parts": [_cline_response(session, position, call) for position, call in asked]}]
     last = [{"role": "assistant", "parts": [{"type": "text", "content": "Done."}], "finish_reason": "stop"}]
-    turn.append(_cline_generation(history, last, len(rounds), 0))
+    turn.append(_cline_generation(session, history, last, len(rounds), 0))
     return tuple(turn)
 
 
-def _cline_generation(history: list[object], output: object, iteration: int, planted: int) -> Recorded:
+def _cline_generation(session: Session, history: list[object], output: object, iteration: int, planted: int) -> Recorded:
     asked = {"messages": history, "tools": [{"type": "function", "name": "apply_patch", "description": EXAMPLE}]}
-    name = "chat gpt-5.1-codex"
-    return Recorded("generation", name, asked, output, {"iteration": str(iteration)}, model="gpt-5.1-codex", planted=planted)
+    name, about = "chat gpt-5.1-codex", {"sessionId": call_id(session, -1), "iteration": str(iteration)}
+    return Recorded("generation", name, asked, output, about, model="gpt-5.1-codex", planted=planted)
 
 
 def _cline_response(session: Session, position: int, call: Planted) -> dict[str, object]:

@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+
+from hunkwatch.demo import producers
 from langfuse import (
     Langfuse,
     LangfuseAgent,
@@ -19,10 +23,6 @@ from langfuse import (
     __version__,
     propagate_attributes,
 )
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-
-from hunkwatch.demo import producers
 
 if TYPE_CHECKING:
     from hunkwatch.demo.producers import Recorded

@@ -29,6 +29,11 @@ GO_ON = (
 )
 """The three lines that point the same worker at a real Langfuse."""
 
+_WIDE = 100
+_AGENT = 15
+_NUMBERS = 61
+"""Columns of text that stand beside a trace's title: its agent's, and those of calls, numbers and shape."""
+
 _SHAPE_STYLES = {
     "unresolved": "yellow",
     "malformed": "yellow",
@@ -39,20 +44,22 @@ _SHAPE_STYLES = {
 }
 
 
-def table(rows: Sequence[Row]) -> Table:
-    """Return the traces with their scores, as Langfuse has them."""
+def table(rows: Sequence[Row], *, width: int) -> Table:
+    """Return the traces with their scores, as Langfuse has them, made for so many columns of text."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    made.add_column("trace", overflow="ellipsis", no_wrap=True)
-    made.add_column("recorded by", no_wrap=True, style="dim")
+    others = _NUMBERS + (_AGENT if width >= _WIDE else 0)
+    made.add_column("trace", overflow="ellipsis", no_wrap=True, max_width=max(width - others, 12))
+    if width >= _WIDE:
+        made.add_column("recorded by", no_wrap=True, style="dim")
     made.add_column("calls", justify="right")
-    made.add_column("blind_rewrite", justify="right")
-    made.add_column("blind_hunks", justify="right")
-    made.add_column("retyped_lines", justify="right")
-    made.add_column("patch_shape", overflow="fold")
+    made.add_column("blind_\nrewrite", justify="right", no_wrap=True)
+    made.add_column("blind_\nhunks", justify="right", no_wrap=True)
+    made.add_column("retyped_\nlines", justify="right", no_wrap=True)
+    made.add_column("patch_shape", min_width=len("no_blind_rewrite,"))
     for row in rows:
         made.add_row(
             row.sent.session.title,
-            row.sent.session.agent,
+            *([row.sent.session.agent] if width >= _WIDE else []),
             f"{row.found}",
             _number(row.blind_rewrite, good=1),
             _number(row.blind_hunks, good=0),
@@ -94,7 +101,7 @@ def go_on() -> Text:
 
 def out(console: Console, rows: Sequence[Row]) -> None:
     """Print all of it."""
-    console.print(table(rows))
+    console.print(table(rows, width=console.width))
     for line in summary(rows):
         console.print(line, soft_wrap=True)
     console.print("\nThe same worker on your Langfuse:", style="bold")
