@@ -69,31 +69,31 @@ class Call:
 class Arguments:
     """The input of a call as it ran."""
 
-    __slots__ = ("_call", "marked")
+    __slots__ = ("call", "marked")
 
     def __init__(self, call: Call) -> None:
         """Stand for the arguments of this call."""
-        self._call, self.marked = call, True
+        self.call, self.marked = call, True
 
     def text(self) -> str:
         """The arguments."""
-        return self._call.arguments()
+        return self.call.arguments()
 
 
 class Request:
     """The answer of a model that asks for a call."""
 
-    __slots__ = ("_call", "_id", "marked")
+    __slots__ = ("_id", "call", "marked")
 
     def __init__(self, call: Call, id_: str) -> None:
         """Stand for the request of this call."""
-        self._call, self._id, self.marked = call, id_, True
+        self.call, self._id, self.marked = call, id_, True
 
     def text(self) -> str:
         """The assistant's message with its tool call."""
-        arguments: Any = self._call.arguments()
-        kind = "custom_tool_call" if self._call.form in {"freeform", "code"} else "function_call"
-        said = {"type": kind, "call_id": self._id, "name": self._call.tool}
+        arguments: Any = self.call.arguments()
+        kind = "custom_tool_call" if self.call.form in {"freeform", "code"} else "function_call"
+        said = {"type": kind, "call_id": self._id, "name": self.call.tool}
         return compact([{**said, "input" if kind == "custom_tool_call" else "arguments": arguments}])
 
 
@@ -179,14 +179,14 @@ class Session:
 class Result:
     """What the tool said."""
 
-    __slots__ = ("_call", "marked")
+    __slots__ = ("call", "marked")
 
     def __init__(self, call: Call) -> None:
         """Stand for the result of this call."""
-        self._call, self.marked = call, False
+        self.call, self.marked = call, False
 
     def text(self) -> str:
         """Codex's words for success or failure."""
-        if self._call.fails:
+        if self.call.fails:
             return '{"output":"apply_patch verification failed: Failed to find expected lines in src/app.py","metadata":{"exit_code":1}}'
         return '{"output":"Success. Updated the following files:\\nM src/app.py\\n","metadata":{"exit_code":0}}'

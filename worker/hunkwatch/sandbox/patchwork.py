@@ -17,14 +17,14 @@ RETYPED = ((0.0, 1), (0.25, 1), (0.5, 2), (0.75, 3), (0.9, 7), (0.95, 13), (0.99
 CALLS = ((0.0, 1), (0.25, 5), (0.5, 12), (0.75, 24), (0.9, 45), (1.0, 140))
 """Quantiles of calls per session; the median is measured."""
 UPDATES = 0.843
-BLIND_PATCHES = 0.283
-ANOTHER_BLIND = 0.22
+BLIND_PATCHES = 0.3
+ANOTHER_BLIND = 0.25
 LEAD, TRAIL = 0.54, 0.43
 """Shares of hunks with context before and after their changes."""
 CONTEXT_ONLY, ONLY_ADDED, ONLY_DELETED = 0.0875, 0.273, 0.027
 RETYPED_IF_BLIND = 0.753
-RETYPED_IF_NOT = 0.28
-"""Of the hunks that delete and add without being blind; 15% of all hunks that are not blind."""
+RETYPED_IF_NOT = 0.2
+"""Of the hunks that delete and add without being blind."""
 ABSOLUTE, CRLF, NON_ASCII, SEVERAL_FILES, HEADLINED = 0.42, 0.0018, 0.22, 0.01, 0.0027
 BLIND = 0.172
 """Share of blind hunks, which the others make room for."""
@@ -35,8 +35,8 @@ _WORDS = (
     "buffer",
 )  # fmt: skip
 _KINDS = (
-    "    {0}_{1} = {2}({3}, {4})", "        return self.{0}.{1}({4})", "    if {0} and not {1}:", "        {0}.append({1}[{4}])",
-    "def {0}_{1}({2}, {3}):", '    log.info("{0} {1} {4}")', "        raise ValueError({0}, {4})", "    for {0} in {1}[{4}:]:",
+    "    {0}_{1} = {2}({3}, {4})", "        return self.{0}.{1}({4})", "    if {0} and not {1}[{4}]:", "        {0}.append({1}[{4}])",
+    "def {0}_{1}_{4}({2}, {3}):", '    log.info("{0} {1} {4}")', "        raise ValueError({0}, {4})", "    for {0} in {1}[{4}:]:",
 )  # fmt: skip
 _ACCENTS = "äöüßéèñçø→“”…漢字"
 
@@ -88,8 +88,9 @@ class Writer:
         random = self._random
         lines, updates = between(LINES, random.random()), random.random() < UPDATES
         body = ["*** Begin Patch"]
-        for _ in range(1 + (random.random() < SEVERAL_FILES)):
-            body += self._update(lines) if updates else self._other(lines)
+        files = 1 + (random.random() < SEVERAL_FILES)
+        for _ in range(files):
+            body += self._update(lines // files) if updates else self._other(lines // files)
         body.append("*** End Patch")
         ending = "\r\n" if random.random() < CRLF else "\n"
         return Patch(ending.join(body), self._hunks, self._blind, self._retyped, updates)
@@ -106,7 +107,7 @@ class Writer:
     def _update(self, lines: int) -> list[str]:
         random = self._random
         count = between(HUNKS, random.random())
-        room = max(2, (lines - 3) // count)
+        room = max(2, (lines - 3) // count - 1)
         is_blind = random.random() < BLIND_PATCHES
         blind = {random.randrange(count)} | {at for at in range(count) if random.random() < ANOTHER_BLIND} if is_blind else set()
         body = [f"*** Update File: {self._path()}"]
@@ -117,8 +118,8 @@ class Writer:
 
     def _hunk(self, room: int, *, is_blind: bool) -> list[str]:
         random = self._random
-        lead = 3 if random.random() < LEAD else 0
-        trail = 3 if random.random() < TRAIL else 0
+        lead = min(3, room // 2) if random.random() < LEAD else 0
+        trail = min(3, room // 2) if random.random() < TRAIL else 0
         room = max(1, room - lead - trail)
         if is_blind:
             changes = self._rewrite(max(FLOOR, room // 2), max(FLOOR, room - room // 2), RETYPED_IF_BLIND)
