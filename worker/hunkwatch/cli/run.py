@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Annotated
 
 import typer
 
 from hunkwatch import app, settings
 from hunkwatch.cli import options, printing
 from hunkwatch.errors import Exit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def run(  # noqa: PLR0913 - each is a flag
@@ -58,7 +56,7 @@ def run(  # noqa: PLR0913 - each is a flag
 
 def _show_pass(report: app.OnceReport, *, as_json: bool) -> None:
     if as_json:
-        printing.show_json(asdict(report))
+        printing.show_json(_plain(report))
     else:
         found = f"{report.observations} observations read, {report.calls} calls found"
         printing.show(f"{found}, {report.sent} scores sent, {report.seen} seen in Langfuse.")
@@ -75,7 +73,7 @@ def _show_pass(report: app.OnceReport, *, as_json: bool) -> None:
 
 def _show_dry_run(report: app.DryRunReport, *, as_json: bool) -> None:
     if as_json:
-        printing.show_json(asdict(report))
+        printing.show_json(_plain(report))
         return
     total = sum(report.would_send.values())
     printing.show(f"{report.observations} observations read, {report.calls} calls found: {_counts(report.shapes)}.")
@@ -83,6 +81,11 @@ def _show_dry_run(report: app.DryRunReport, *, as_json: bool) -> None:
     if any(report.would_withdraw.values()):
         printing.show(f"It would delete {sum(report.would_withdraw.values())} scores: {_counts(report.would_withdraw)}.")
     printing.show(f"{report.already_there} scores are in Langfuse already. Nothing was written.")
+
+
+def _plain(report: app.OnceReport | app.DryRunReport) -> dict[str, object]:
+    values = {field.name: getattr(report, field.name) for field in fields(report)}
+    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
 
 
 def _counts(counts: Mapping[str, int]) -> str:

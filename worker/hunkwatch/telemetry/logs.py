@@ -29,6 +29,9 @@ LONGEST = 200
 
 WITHHELD = "[withheld]"
 _PATCHLIKE = re.compile(r"\s*(\*\*\*|@@|[+-](?!\d|\s*$))")
+_HEAD = ("timestamp", "level", "event")
+"""What every line begins with; the event is a name of ours, never a value."""
+
 _SHORTEST_SECRET = 6
 _REMEMBERED = 256
 
@@ -112,7 +115,8 @@ def open_log(
     def withhold(_logger: WrappedLogger, _method: str, line: MutableMapping[str, object]) -> MutableMapping[str, object]:
         for unfit in ("exc_info", "stack_info", "exception"):
             line.pop(unfit, None)
-        return {key: clean(value, hidden) for key, value in line.items()}
+        head = {key: line.pop(key) for key in _HEAD if key in line}
+        return {**head, **{key: clean(value, hidden) for key, value in line.items()}}
 
     renderer: Processor = (
         structlog.dev.ConsoleRenderer(colors=terminal and not environ.get("NO_COLOR"), sort_keys=False, pad_event_to=18)
@@ -120,7 +124,7 @@ def open_log(
         else structlog.processors.JSONRenderer()
     )
     stamp = structlog.processors.TimeStamper(fmt="%H:%M:%S" if terminal else "iso", utc=not terminal)
-    processors: list[Processor] = [structlog.processors.add_log_level, withhold, stamp, renderer]
+    processors: list[Processor] = [structlog.processors.add_log_level, stamp, withhold, renderer]
     logger = structlog.wrap_logger(
         _Lines(stream),
         processors=processors,
