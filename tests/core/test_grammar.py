@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hunkwatch.core import grammar
+from hunkwatch.core.grammar import read as reading
 from hunkwatch.core.model import Action, Dialect, FileEdit, Hunk, Malformed, Patch
 
 
@@ -396,6 +397,26 @@ def test_rendering_undoes_parsing(text: str) -> None:
 
     assert text == grammar.render(patch)
     assert patch == read(grammar.render(patch))
+
+
+ONE = st.builds(
+    lambda header, lines: envelope(header, *lines),
+    st.sampled_from(
+        ["*** Update File: a", "*** Add File: a", "*** Delete File: a", "*** Update File:", "*** Update File:a", "*** Move to: b"]
+    ),
+    st.lists(st.sampled_from(["@@", "@@ f", "@@ ", "@@f", "@@ -1 +1 @@", "@", "-a", "+b", " c", "--- a/f", "+++ b/f"]), max_size=8),
+)
+
+
+@given(canonical() | ONE)
+@settings(max_examples=300)
+def test_the_short_way_reads_what_the_long_way_reads(text: str) -> None:
+    """A plain patch of one section is read by a shorter way, with the very same result."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(reading, "_plain", lambda *_: None)
+        expected = grammar.parse(text)
+
+    assert expected == grammar.parse(text)
 
 
 @given(canonical())

@@ -6,6 +6,7 @@ Total, and bounded in what it keeps: a patch of a hundred thousand hunks makes n
 from __future__ import annotations
 
 import re
+from functools import partial
 from hashlib import sha256
 from struct import pack
 from typing import TYPE_CHECKING
@@ -29,6 +30,10 @@ LONGEST_WORD = 200
 
 _UPDATE, _ADD, _TRUNCATED = Action.UPDATE, Action.ADD, Shape.TRUNCATED
 
+# what FileFacts(...) and PatchFacts(...) do, without their Python-level constructors, which cost more than counting a small hunk
+_file_facts = partial(tuple.__new__, FileFacts)
+_patch_facts = partial(tuple.__new__, PatchFacts)
+
 _UNSENDABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 _PLACEHOLDERS = ("redacted", "REDACTED", "fully masked")
 _telling = re.compile(r"[^\W_]").search
@@ -39,7 +44,7 @@ def count(text: str, flags: tuple[str, ...] = ()) -> PatchFacts:
     read = grammar.parse(text)
     if isinstance(read, Malformed):
         return PatchFacts(Shape.MALFORMED, _sorted((*flags, *read.flags)), why=read.why)
-    return _Counter(text, read, flags).facts()
+    return _facts(text, read, flags)
 
 
 def grade(call: Call) -> GradedCall:
@@ -50,7 +55,7 @@ def grade(call: Call) -> GradedCall:
     if isinstance(read, Malformed):
         facts = PatchFacts(Shape.MALFORMED, _sorted((*call.flags, *read.flags)), why=read.why)
     else:
-        facts = _Counter(call.text, read, call.flags).facts()
+        facts = _facts(call.text, read, call.flags)
         if any(edit.action is _ADD for edit in read.files):
             facts = _with_marks(facts, read)
     return _graded(call, facts, identity.text_hash(call.text))
@@ -66,114 +71,108 @@ def tidy_path(path: str) -> str:
     return f"{path[: LONGEST_PATH - 20]}...{sha256(path.encode()).hexdigest()[:16]}"
 
 
-class _Counter:
-    """One pass over the sections of one patch."""
+class _Notes:
+    """What is noted while the sections of one patch are counted: places worth a sentence, and the work that may still be done."""
 
-    __slots__ = (
-        "added",
-        "blind",
-        "blind_at",
-        "context",
-        "deleted",
-        "flags",
-        "hunks",
-        "left",
-        "numbers",
-        "patch",
-        "raised",
-        "retyped",
-        "retyped_at",
-        "text",
-    )
+    __slots__ = ("abstains", "blind_at", "left", "numbers", "retyped_at")
 
-    def __init__(self, text: str, patch: Patch, flags: tuple[str, ...]) -> None:
-        self.text, self.patch, self.flags = text, patch, flags
-        self.raised: list[str] = []
-        self.hunks = self.blind = self.added = self.deleted = self.context = 0
-        self.retyped: int | None = 0
-        self.left = retyped_lines.BOUND
-        self.numbers: dict[str, int] = {}
+    def __init__(self) -> None:
         self.blind_at: list[Place] = []
         self.retyped_at: list[Place] = []
+        self.numbers: dict[str, int] = {}
+        self.left = retyped_lines.BOUND
+        self.abstains = False
 
-    def facts(self) -> PatchFacts:
-        patch = self.patch
-        files = [self._file(edit) for edit in patch.files]
-        if len(files) > MOST_FILES:
-            self.raised.append("files_capped")
-        if len(self.blind_at) > MOST_PLACES or len(self.retyped_at) > MOST_PLACES:
-            self.raised.append("places_capped")
-        if self.retyped is None:
-            self.raised.append("work_bound_passed")
-        elif self.retyped and any(word in self.text for word in _PLACEHOLDERS):
-            self.raised.append("redacted")
-        counted = patch.complete and "truncated" not in self.flags
-        return PatchFacts(
-            shape.of_patch(patch, self.hunks, self.blind) if counted else _TRUNCATED,
-            _sorted((*self.flags, *patch.flags, *self.raised)) if self.flags or self.raised else patch.flags,
-            self.hunks if counted else 0,
-            self.blind if counted else 0,
-            self.retyped if counted else 0,
-            tuple(files[:MOST_FILES]),
-            tuple(self.blind_at[:MOST_PLACES]),
-            tuple(self.retyped_at[:MOST_PLACES]),
-            patch.dialect,
-            len(files),
-            self.added,
-            self.deleted,
-            self.context,
-        )
-
-    def _file(self, edit: FileEdit) -> FileFacts:
-        path = tidy_path(edit.path)
-        hunks = blind = retyped = added = deleted = context = 0
-        number = self.numbers.get(path, 0)
-        for hunk in edit.hunks:
-            number += 1
-            kinds = hunk.kinds
-            plus, minus = kinds.count("+"), kinds.count("-")
-            added += plus
-            deleted += minus
-            context += len(kinds) - plus - minus
-            if (plus or minus) and edit.action is _UPDATE:
-                hunks += 1
-                if plus and minus:
-                    if blind_rewrite.is_blind(hunk):
-                        blind += 1
-                        self._note_blind(hunk, path, number)
-                    retyped += self._retyped(hunk, path, number)
-        self.numbers[path] = number
-        self.hunks += hunks
-        self.blind += blind
-        self.added += added
-        self.deleted += deleted
-        self.context += context
-        moved_to = tidy_path(edit.moved_to) if edit.moved_to else ""
-        return FileFacts(path, edit.action, moved_to, hunks, blind, retyped, added, deleted, context)
-
-    def _note_blind(self, hunk: Hunk, path: str, number: int) -> None:
-        if len(self.blind_at) <= MOST_PLACES:
-            block = max(blind_rewrite.blocks(hunk), key=lambda block: block.deleted + block.added)
+    def blind(self, hunk: Hunk, path: str, number: int) -> None:
+        block = blind_rewrite.first_block(hunk) if len(self.blind_at) <= MOST_PLACES else None
+        if block is not None:
             first, last = hunk.numbers[block.start], hunk.numbers[block.stop - 1]
             self.blind_at.append(Place(path, number, first, last, block.deleted, block.added))
 
-    def _retyped(self, hunk: Hunk, path: str, number: int) -> int:
-        if self.retyped is None:
+    def retyped(self, hunk: Hunk, path: str, number: int) -> int:
+        """Count the retyped lines of a hunk and note them; 0 once the bound is passed, from where on the patch abstains."""
+        if self.abstains:
             return 0
         lines, pairs = retyped_lines.count(hunk, self.left)
-        if lines is None:
-            self.retyped = None
+        if not lines:
+            self.abstains = lines is None
             return 0
         self.left -= pairs
-        if not lines:
-            return 0
-        self.retyped += lines
         if len(self.retyped_at) <= MOST_PLACES:
             kinds = hunk.kinds
             first = len(kinds) - len(kinds.lstrip(" "))
             last = len(kinds.rstrip(" ")) - 1
             self.retyped_at.append(Place(path, number, hunk.numbers[first], hunk.numbers[last], 0, 0, lines))
         return lines
+
+    def flags(self, text: str, files: int) -> list[str]:
+        raised = []
+        if files > MOST_FILES:
+            raised.append("files_capped")
+        if len(self.blind_at) > MOST_PLACES or len(self.retyped_at) > MOST_PLACES:
+            raised.append("places_capped")
+        if self.abstains:
+            raised.append("work_bound_passed")
+        elif self.retyped_at and any(word in text for word in _PLACEHOLDERS):
+            raised.append("redacted")
+        return raised
+
+
+def _facts(text: str, patch: Patch, flags: tuple[str, ...]) -> PatchFacts:
+    notes = _Notes()
+    files = [_file(edit, notes) for edit in patch.files]
+    hunks = blind = retyped = added = deleted = context = 0
+    for file in files:
+        hunks += file.hunks
+        blind += file.blind_hunks
+        retyped += file.retyped_lines
+        added += file.added_lines
+        deleted += file.deleted_lines
+        context += file.context_lines
+    counted = patch.complete and "truncated" not in flags
+    raised = notes.flags(text, len(files)) if notes.abstains or notes.retyped_at or notes.blind_at or len(files) > MOST_FILES else ()
+    return _patch_facts(
+        (
+            shape.of_patch(patch, hunks, blind) if counted else _TRUNCATED,
+            _sorted((*flags, *patch.flags, *raised)) if flags or raised else patch.flags,
+            hunks if counted else 0,
+            blind if counted else 0,
+            0 if not counted else None if notes.abstains else retyped,
+            tuple(files[:MOST_FILES]) if len(files) > MOST_FILES else tuple(files),
+            tuple(notes.blind_at[:MOST_PLACES]) if notes.blind_at else (),
+            tuple(notes.retyped_at[:MOST_PLACES]) if notes.retyped_at else (),
+            patch.dialect,
+            len(files),
+            added,
+            deleted,
+            context,
+            "",
+        )
+    )
+
+
+def _file(edit: FileEdit, notes: _Notes) -> FileFacts:
+    action, path, _, moved_to, its = edit
+    path = tidy_path(path)
+    is_update = action is _UPDATE
+    hunks = blind = retyped = added = deleted = context = 0
+    number = notes.numbers.get(path, 0)
+    for hunk in its:
+        number += 1
+        kinds = hunk.kinds
+        plus, minus = kinds.count("+"), kinds.count("-")
+        added += plus
+        deleted += minus
+        context += len(kinds) - plus - minus
+        if is_update and (plus or minus):
+            hunks += 1
+            if plus and minus:
+                if blind_rewrite.is_blind(hunk):
+                    blind += 1
+                    notes.blind(hunk, path, number)
+                retyped += notes.retyped(hunk, path, number)
+    notes.numbers[path] = number
+    return _file_facts((path, action, tidy_path(moved_to) if moved_to else "", hunks, blind, retyped, added, deleted, context, ""))
 
 
 def _with_marks(facts: PatchFacts, patch: Patch) -> PatchFacts:

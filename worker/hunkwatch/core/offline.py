@@ -43,8 +43,9 @@ def score_patch(text: str) -> PatchScore:
     """Score a patch from its text alone. Never raises, whatever the text."""
     facts = grading.count(text)
     hunks, blind = facts.hunks, facts.blind_hunks
-    kept = blind_rewrite.kept(blind, hunks, blind_rewrite.QUARTERS)
-    return PatchScore(facts.shape, kept, facts.retyped_lines if hunks else None, hunks, blind, facts)
+    if not hunks:
+        return PatchScore(facts.shape, None, None, 0, 0, facts)
+    return PatchScore(facts.shape, blind_rewrite.kept(blind, hunks, blind_rewrite.QUARTERS), facts.retyped_lines, hunks, blind, facts)
 
 
 def score_observations(observations: Iterable[Observation], *, project: str = "") -> tuple[TraceScore, ...]:

@@ -12,19 +12,19 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hunkwatch.core.grammar import markers
-from hunkwatch.core.grammar.envelope import split
 from hunkwatch.core.model import Action, FileEdit, Hunk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _MARK = re.compile(r"[*@]")
-_ODD = re.compile(r"[^-+ @*]")
 _NOT_A_KIND = re.compile(r"[^-+ ]")
 _STARTS = (markers.STARS, markers.ANCHOR)
 _KINDS = {" ", "-", "+"}
 _NUMBERED = re.compile(r"@@ -\d")
-_hunk = partial(tuple.__new__, Hunk)  # what Hunk(...) does, without its Python-level constructor: parsing makes one for every few lines
+# what Hunk(...) and FileEdit(...) do, without their Python-level constructors: parsing makes one for every few lines
+_hunk = partial(tuple.__new__, Hunk)
+_edit = partial(tuple.__new__, FileEdit)
 _UPDATE, _ADD = Action.UPDATE, Action.ADD
 
 
@@ -47,27 +47,22 @@ class Sections:
         "path",
         "whole",
     )
+    # of the open section; set when one is opened
+    path: str
+    moved_to: str
+    header: int
+    hunks: list[Hunk]
+    anchors: list[str]
 
-    def __init__(self, text: str) -> None:
-        """Split the text and find the lines that may be marks."""
+    def __init__(self, lines: list[str], kinds: str) -> None:
+        """Find the lines that may be marks; ``kinds`` holds the first character of each line."""
         self.flags: set[str] = set()
-        if text.startswith("\ufeff"):
-            text = text[1:]
-            self.flags.add("bom")
-        self.lines = lines = split(text)
-        self.whole = tuple(lines)
-        self.kinds = kinds = "".join([line[0] if line else "\n" for line in lines])
+        self.lines, self.whole, self.kinds = lines, tuple(lines), kinds
         found = [match.start() for match in _MARK.finditer(kinds)]
         self.marks = [at for at in found if lines[at].startswith(_STARTS)]
-        self.odd = len(found) != len(self.marks) or _ODD.search(kinds) is not None
-        if "\r" in text and "\r\n" in text:
-            self.flags.add("crlf")
+        self.odd = len(found) != len(self.marks) or kinds.lstrip("-+ @*") != ""
         self.files: list[FileEdit] = []
         self.action: Action | None = None
-        self.path = self.moved_to = ""
-        self.header = 0
-        self.hunks: list[Hunk] = []
-        self.anchors: list[str] = []
         self.parts: list[tuple[int, int]] | None = None
 
     def read(self, first: int, stop: int) -> None:
@@ -121,7 +116,7 @@ class Sections:
         if self.action is not _UPDATE:
             self.flags.add("anchor_in_add" if self.action is _ADD else "stray_text" if self.action is None else "delete_body")
             return
-        anchor = "" if line == "@@" else self._anchor_text(line)
+        anchor = anchor_text(line, self.flags)
         if self.parts == []:
             self.flags.add("stacked_anchors")
             self.anchors.append(anchor)
@@ -129,21 +124,6 @@ class Sections:
         if self.parts is not None:
             self._close_hunk()
         self.parts, self.anchors = [], [anchor]
-
-    def _anchor_text(self, line: str) -> str:
-        text = line[2:]
-        if not text.strip():
-            self.flags.add("blank_anchor")
-            return ""
-        if text[0] == " ":
-            text = text[1:]
-        else:
-            self.flags.add("tight_anchor")
-        if _NUMBERED.match(line):
-            self.flags.add("numbered_anchor")
-        if line.rstrip().endswith("@@"):
-            self.flags.add("closed_anchor")
-        return text
 
     def _star(self, at: int, line: str) -> None:
         name, colon, rest = line.partition(":")
@@ -249,7 +229,7 @@ class Sections:
                 self.flags.add("empty_update")
         elif self.action is _ADD and self.parts:
             self._close_new_file()
-        self.files.append(FileEdit(self.action, self.path, self.header, self.moved_to, tuple(self.hunks)))
+        self.files.append(_edit((self.action, self.path, self.header, self.moved_to, tuple(self.hunks))))
         self.action = self.parts = None
 
     def _close_hunk(self, *, ends_file: bool = False) -> None:
@@ -306,6 +286,30 @@ class Sections:
             return line
         self.flags.add("unprefixed_add" if line else "blank_add")
         return "+" + line
+
+
+def letters(lines: list[str]) -> str:
+    """Return the first character of each line, a line feed for an empty one."""
+    return "".join([line[0] if line else "\n" for line in lines])
+
+
+def anchor_text(line: str, flags: set[str]) -> str:
+    """Return what an ``@@`` line says, ``""`` for a bare one, and raise the flags for its oddities."""
+    text = line[2:]
+    if not text:
+        return ""
+    if not text.strip():
+        flags.add("blank_anchor")
+        return ""
+    if text[0] == " ":
+        text = text[1:]
+    else:
+        flags.add("tight_anchor")
+    if _NUMBERED.match(line):
+        flags.add("numbered_anchor")
+    if line.rstrip().endswith(markers.ANCHOR):
+        flags.add("closed_anchor")
+    return text
 
 
 def _tidy(numbers: Sequence[int]) -> Sequence[int]:

@@ -23,7 +23,7 @@ HUNDREDTHS = 100
 
 _SWAP = "-" * FLOOR + "+" * FLOOR
 _SWAPPED = "+" * FLOOR + "-" * FLOOR
-_RUNS = re.compile(r"-+|\++")
+_PAIR = re.compile(rf"(?<!-)(-{{{FLOOR},}}+)(?=(\+{{{FLOOR},}}+))|(?<!\+)(\+{{{FLOOR},}}+)(?=(-{{{FLOOR},}}+))")
 
 
 class Block(NamedTuple):
@@ -40,16 +40,20 @@ def is_blind(hunk: Hunk) -> bool:
     return _SWAP in hunk.kinds or _SWAPPED in hunk.kinds
 
 
+def first_block(hunk: Hunk) -> Block | None:
+    """Return the first pair of neighbouring runs that makes the hunk blind."""
+    found = _PAIR.search(hunk.kinds)
+    return None if found is None else _block(found)
+
+
 def blocks(hunk: Hunk) -> tuple[Block, ...]:
     """Return every pair of neighbouring runs that makes the hunk blind, in order; a run may stand in two of them."""
-    found: list[Block] = []
-    before: re.Match[str] | None = None
-    for run in _RUNS.finditer(hunk.kinds):
-        if before is not None and before.end() == run.start() and min(len(before[0]), len(run[0])) >= FLOOR:
-            minus, plus = (before, run) if before[0][0] == "-" else (run, before)
-            found.append(Block(before.start(), run.end(), len(minus[0]), len(plus[0])))
-        before = run
-    return tuple(found)
+    return tuple(_block(found) for found in _PAIR.finditer(hunk.kinds))
+
+
+def _block(found: re.Match[str]) -> Block:
+    minus, plus, plus_before, minus_after = (len(run or "") for run in found.groups())
+    return Block(found.start(), found.start() + minus + plus + plus_before + minus_after, minus + minus_after, plus + plus_before)
 
 
 def kept(blind: int, hunks: int, steps: int) -> float | None:
