@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from bench_compare import Duel, duel
-from bench_corpus import Corpus, page
+from bench_corpus import page, patches
 from langfuse.api import ObservationsV2Response
 from langfuse.api.core.pydantic_utilities import parse_obj_as
 
@@ -15,9 +15,9 @@ from hunkwatch.langfuse import wire
 
 def measure() -> Iterator[Duel]:
     """Yield the duel on a page of candidates, then on one with input, output and metadata."""
-    patches = Corpus(11).patches(1000)
+    texts = patches(1000)
     for name, whole in (("candidates", False), ("whole observations", True)):
-        body = page(patches, whole=whole)
+        body = page(texts, whole=whole)
         yield duel(
             f"decode 1,000 {name} ({len(body) / 1e6:.1f} MB)",
             lambda body=body: wire.observations_v2(body),

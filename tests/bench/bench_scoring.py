@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+import bench_corpus
 from bench_compare import Duel, duel
-from bench_corpus import Corpus
 from clinescope.diff_minimality import score_diff_minimality
 from clinescope.world_a import ToolCall, Trace
 
@@ -19,7 +19,7 @@ from hunkwatch.core.model import Call, Evidence
 
 def measure() -> Iterator[Duel]:
     """Yield the duel on patches of the real distribution, on large ones alone, and with the record that the ledger keeps."""
-    patches = Corpus(7).patches(3000)
+    patches = bench_corpus.patches(3000)
     large = sorted(patches, key=len)[-150:]
     yield _duel("score 3,000 patches of the real distribution", patches, lambda: _drain(score_patch, patches), target=1.25)
     yield _duel("score the largest 5% of them", large, lambda: _drain(score_patch, large))

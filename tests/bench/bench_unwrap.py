@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 from bench_compare import Step, peak, seconds
-from bench_corpus import Corpus
+from bench_corpus import added_file
 
 from hunkwatch.core import discover
 from hunkwatch.core.model import Call, Observation
@@ -20,7 +20,7 @@ def measure() -> Iterator[Step]:
     """Yield a curve for each way of writing the argument down."""
     for name, tool, write in _forms():
         for size in SIZES:
-            yield _step(f"find: {name}", tool, write(_patch(size)), "found")
+            yield _step(f"find: {name}", tool, write(added_file(size)), "found")
     for name, tool, make in _hostile():
         for size in HOSTILE_SIZES:
             yield _step(f"find: {name}", tool, make(size), "")
@@ -62,8 +62,3 @@ def _step(name: str, tool: str, text: str, note: str) -> Step:
     took = seconds(lambda: calls.extend(discover.calls(observation)))
     most = peak(lambda: discover.calls(observation)) if len(text) >= HOSTILE_SIZES[-1] / 2 else 0
     return Step(name, len(text), took, most, note=f"{sum(call.text is not None for call in calls)} found" if note else "")
-
-
-def _patch(size: int) -> str:
-    lines = Corpus(6).lines(size // 34)
-    return "\n".join(["*** Begin Patch", "*** Add File: generated.py", *("+" + line for line in lines), "*** End Patch"])
