@@ -32,7 +32,7 @@ def take(state: State, room: Room, body: object) -> dict[str, Any]:
     successes, errors = [], []
     for event in batch:
         id_ = event.get("id", "unknown") if isinstance(event, Mapping) else "unknown"
-        refusal = _refusal(state, event) or _chance(state, id_)
+        refusal = _refusal(state, event) or _chance(state, room, id_)
         if refusal is None:
             _apply(state, room, event)
             successes.append({"id": id_, "status": 201})
@@ -41,8 +41,8 @@ def take(state: State, room: Room, body: object) -> dict[str, Any]:
     return {"successes": successes, "errors": errors}
 
 
-def _chance(state: State, id_: str) -> dict[str, Any] | None:
-    if not state.habits.picks("partial", str(id_), state.habits.partial_errors):
+def _chance(state: State, room: Room, id_: str) -> dict[str, Any] | None:
+    if not state.strikes("partial", room, str(id_), state.habits.partial_errors):
         return None
     return {"status": 500, "message": "Error processing events", "error": "Internal Server Error"}
 
@@ -91,7 +91,7 @@ def accept_score(state: State, room: Room, body: Mapping[str, Any], *, timestamp
     """Queue a good score and give its id; some of them are lost on the way, if that is a habit."""
     id_ = body.get("id") or str(uuid.uuid4())
     moment = state.now() if timestamp is None else timestamp
-    if not state.habits.picks("dropped", f"{id_}:{moment}:{body.get('value')}", state.habits.dropped_scores):
+    if not state.strikes("dropped", room, id_, state.habits.dropped_scores):
         room.scores.write({**body, "id": id_}, timestamp=moment, at=state.later(state.habits.delays.score))
         room.scores.advance(state.now())
     return id_

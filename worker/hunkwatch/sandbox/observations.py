@@ -12,7 +12,7 @@ from typing import Any
 from starlette.datastructures import QueryParams
 
 from hunkwatch.sandbox import answers, filters, moments, xxhash
-from hunkwatch.sandbox.filters import Condition
+from hunkwatch.sandbox.filters import Condition, Predicate
 from hunkwatch.sandbox.rows import Row, metadata_of, text_of
 from hunkwatch.sandbox.shelf import Shelf
 
@@ -93,8 +93,8 @@ RAW_ONLY = (
 )
 
 
-def select(shelf: Shelf, query: Query, now: int) -> tuple[list[Row], bool]:
-    """The page's rows, and whether there are more."""
+def select(shelf: Shelf, query: Query, now: int, *, twice: Predicate = lambda _row: False) -> tuple[list[Row], bool]:
+    """The page's rows, and whether there are more; what ``twice`` picks is there two times."""
     if query.limit == 0:
         return [], False
     holds = filters.compile_all(query.conditions)
@@ -105,6 +105,8 @@ def select(shelf: Shelf, query: Query, now: int) -> tuple[list[Row], bool]:
             if len(page) == query.limit:
                 return page, True
             page.append(row)
+            if twice(row) and len(page) < query.limit:
+                page.append(row)
     return page, False
 
 

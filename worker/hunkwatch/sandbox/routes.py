@@ -67,12 +67,8 @@ async def read_observations(call: Call) -> Response:
     if not call.state.is_v4:
         raise answers.missing(V2_MISSING)
     query = observations.parse(call.request.query_params)
-    rows, more = observations.select(call.room.shelf, query, call.state.now())
-    body = observations.page(rows, query, call.project, more=more)
-    habits = call.state.habits
-    if habits.duplicated_rows:
-        body["data"] = [twin for row in body["data"] for twin in [row] * (1 + habits.picks("twice", row["id"], habits.duplicated_rows))]
-    return answers.answer(body)
+    rows, more = observations.select(call.room.shelf, query, call.state.now(), twice=call.state.is_twice)
+    return answers.answer(observations.page(rows, query, call.project, more=more))
 
 
 async def take_spans(call: Call) -> Response:
@@ -160,7 +156,7 @@ def _post_list(call: Call, bodies: list[Any]) -> Response:
         found = scorebody.issues(body)
         if found:
             errors.append({"message": found[0]["message"]})
-        elif call.state.habits.picks("partial", str(body.get("id")), call.state.habits.partial_errors):
+        elif call.state.strikes("partial", call.room, str(body.get("id")), call.state.habits.partial_errors):
             errors.append({"message": "Internal Server Error"})
         else:
             ingestion.accept_score(call.state, call.room, body, timestamp=moments.parse(body.get("timestamp")))

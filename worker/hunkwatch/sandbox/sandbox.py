@@ -21,6 +21,7 @@ from hunkwatch.sandbox.rows import Row
 from hunkwatch.sandbox.state import Project, Room, State, room_for
 
 HOST = "127.0.0.1"
+TICK = 0.01
 MODES = ("events_only", "dual")
 
 
@@ -158,6 +159,12 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         yield
 
+    async def main_loop(self) -> None:
+        tick = 0
+        while not self.should_exit:
+            await self.on_tick(tick := tick + 1)
+            await asyncio.sleep(TICK)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.ready.set()
@@ -177,7 +184,7 @@ def _config(app: Application) -> uvicorn.Config:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    listening = socket.socket()
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, or asyncio leaves Nagle's delay on
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind((host, port))
     listening.listen(128)

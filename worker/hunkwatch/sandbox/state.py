@@ -3,6 +3,7 @@
 Also the two things every handler needs to know about a write: when it will be seen, and what the habits make of its rows.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -42,6 +43,8 @@ class Room:
     widgets: dict[str, dict[str, Any]] = field(default_factory=dict)
     dashboards: dict[str, dict[str, Any]] = field(default_factory=dict)
     media: Media = field(default_factory=Media)
+    tries: Counter[str] = field(default_factory=Counter)
+    """How often each score or event was sent, so that a habit need not strike it every time."""
 
 
 def room_for(project: Project, habits: Habits) -> Room:
@@ -87,6 +90,17 @@ class State:
     def later(self, seconds: float) -> int:
         """The moment so many seconds from now."""
         return self.now() + round(seconds * SECOND)
+
+    def strikes(self, habit: str, room: Room, key: str, share: float) -> bool:
+        """Whether a habit strikes this sending of a thing; the next one has a chance of its own."""
+        if not share:
+            return False
+        room.tries[f"{habit}:{key}"] += 1
+        return self.habits.picks(habit, f"{key}:{room.tries[f'{habit}:{key}']}", share)
+
+    def is_twice(self, row: Row) -> bool:
+        """Whether a reader meets this row twice."""
+        return self.habits.picks("twice", row.id, self.habits.duplicated_rows)
 
     def shelve(self, room: Room, rows: Iterable[Row]) -> None:
         """Put rows where readers find them, with what the habits make of them."""
