@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _MENTIONS = ("apply_patch", "applypatch", "Begin Patch")
 _FENCES = ("```", "~~~")
 _LEADING_WORDS = 6
+_REPEATS = 4
 _HEREDOC = "<<"
 _TOOLS = re.compile(r"\btools(?:\.[A-Za-z_]\w*+|\[[^\]\n]{1,60}+\])\s*+\(")
 _HERE_STRING = re.compile(r"@['\"][ \t]*+\r?+\n")
@@ -70,7 +71,7 @@ def runs(text: str, *, shell_is_powershell: bool = False) -> Sequence[Fed | Nest
     if at >= 0 and head.strip() == "***":
         return [Fed(body)]
     if _TOOLS.search(head) is not None:
-        return _program(javascript.made(body))
+        return _program(javascript.made(body), len(body))
     if _HERE_STRING.search(body) is not None or any(word in head for word in _POWERSHELL):
         found: Sequence[Fed | Nested] = powershell.feeds(body)
         if found:
@@ -79,9 +80,9 @@ def runs(text: str, *, shell_is_powershell: bool = False) -> Sequence[Fed | Nest
     if found or _HEREDOC in head:
         return found
     if any(word in head for word in _JAVASCRIPT):
-        return _program(javascript.made(body))
+        return _program(javascript.made(body), len(body))
     if any(word in head for word in _PYTHON):
-        return _program(python.made(body))
+        return _program(python.made(body), len(body))
     return ()
 
 
@@ -91,13 +92,27 @@ def _shell(body: str) -> Sequence[Fed | Nested]:
         if not fed.language:
             found.append(fed)
         elif fed.text is not None:
-            found.extend(_program((python if fed.language == "python" else javascript).made(fed.text)))
+            found.extend(_program((python if fed.language == "python" else javascript).made(fed.text), len(fed.text)))
     return found
 
 
-def _program(made: Iterable[Made]) -> list[Fed | Nested]:
-    """Return what the calls of a program hand to the patch command."""
-    return [found for call in made for found in _called(call)]
+def _program(made: Iterable[Made], length: int) -> list[Fed | Nested]:
+    """Return what the calls of a program hand to the patch command; repeats are bounded by the length of the program."""
+    found: list[Fed | Nested] = []
+    left = _REPEATS * length
+    for call in made:
+        for each in _called(call):
+            left -= 10 + _size(each.text if isinstance(each, Fed) else each.argument)
+            if left < 0:
+                return found
+            found.append(each)
+    return found
+
+
+def _size(value: object) -> int:
+    if isinstance(value, dict):
+        return sum(_size(each) for each in value.values())
+    return sum(len(each) for each in value) if isinstance(value, list) else len(value) if isinstance(value, str) else 0
 
 
 def _called(call: Made) -> Iterator[Fed | Nested]:

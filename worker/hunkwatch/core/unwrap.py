@@ -18,6 +18,8 @@ from hunkwatch.core.tools import Kind, kind
 
 LAYERS = 5
 """How many layers of quoting are undone."""
+CALLS = 1000
+"""How many patches of one argument are taken; more than a person would ever read."""
 _NESTED = 12
 _ITEMS = 1000
 
@@ -90,7 +92,11 @@ class _Search:
             self.miss("empty")
 
     def miss(self, why: str) -> None:
-        self.found.append(Found(None, why))
+        self.add(Found(None, why))
+
+    def add(self, found: Found) -> None:
+        if len(self.found) < CALLS:
+            self.found.append(found)
 
     # ------------------------------------------------------------ texts
 
@@ -140,7 +146,8 @@ class _Search:
             if isinstance(run, scripts.Nested):
                 inner = _Search(kind(run.tool), cut=self.cut)
                 inner.value(run.argument, 1)
-                self.found.extend(inner.found)
+                for each in inner.found:
+                    self.add(each)
             elif run.text is None:
                 self.miss("dynamic")
             else:
@@ -173,13 +180,13 @@ class _Search:
         found = grammar.envelopes(body)
         if found:
             for at, each in enumerate(found):
-                self.found.append(self._trimmed(each, flags, last=at == len(found) - 1))
+                self.add(self._trimmed(each, flags, last=at == len(found) - 1))
             return
         body, was_cut = self._uncut(body)
         flags |= {"truncated"} if was_cut else set()
         body = _unfenced(body)
         text, how = _without_markers(body, path, whole=not was_cut)
-        self.found.append(Found(text, flags=frozenset(flags | how)))
+        self.add(Found(text, flags=frozenset(flags | how)))
 
     def _trimmed(self, text: str, flags: set[str], *, last: bool) -> Found:
         """Return a patch; the last one of a text may have lost its end."""
@@ -267,7 +274,7 @@ class _Search:
         last, was_cut = self._uncut(given[-1].body) if self.cut or cuts.uncut(given[-1].body) is not None else (given[-1].body, False)
         given = [*given[:-1], given[-1]._replace(body=last)]
         flags = {"headerless", "synthesized"} | ({"truncated"} if was_cut else set())
-        self.found.append(Found(operations.envelope(given, whole=not was_cut), flags=frozenset(flags)))
+        self.add(Found(operations.envelope(given, whole=not was_cut), flags=frozenset(flags)))
 
     def items(self, value: list[object], depth: int) -> None:
         value = value[:_ITEMS]

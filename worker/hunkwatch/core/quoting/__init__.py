@@ -22,5 +22,18 @@ class Fed(NamedTuple):
     language: str = ""
 
 
+class Steps:
+    """How much work a scanner may still do for one script. What lies behind the last step is not looked at."""
+
+    def __init__(self, left: int) -> None:
+        """Start with that many steps; a step is a token or less."""
+        self.left = left
+
+    def take(self) -> bool:
+        """Take one step; False when there is none left."""
+        self.left -= 1
+        return self.left >= 0
+
+
 DEPTH = 32
 """How deep scanners follow nesting; what lies deeper counts as not readable."""

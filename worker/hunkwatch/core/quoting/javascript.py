@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hunkwatch.core.quoting import escapes
-from hunkwatch.core.quoting.program import Made, Token, calls
+from hunkwatch.core.quoting.program import TOKENS, Made, Token, calls
 
 _BLANK = re.compile(r"\s++")
 _NAME = re.compile(r"[A-Za-z_$\u0080-\uffff#][\w$\u0080-\uffff]*+")
@@ -35,7 +35,7 @@ class _Scanner:
         self.braces: list[str] = []
 
     def run(self) -> list[Token]:
-        while self.at < len(self.source):
+        while self.at < len(self.source) and len(self.out) < TOKENS:
             self._token()
         return self.out
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from hunkwatch.core.quoting import Fed
+from hunkwatch.core.quoting import Fed, Steps
 from hunkwatch.core.quoting.shell import REUSE, is_patch_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+STEPS = 200_000
 _BLANK = re.compile(r"[ \t\r]++|`\r?+\n")
+_HERE_HEAD = re.compile(r"[ \t]*+\n")
 _WORD = re.compile(r"[^\s;|&(){}'\"`$=#,<>]++|[=#,<>]")
 _VARIABLE = re.compile(r"\$\{?+([A-Za-z_:][\w:]*+)\}?+")
 _DOUBLE_STOP = re.compile(r"[\"`$]")
@@ -146,16 +148,17 @@ class _Runner:
 
 def _pieces(script: str) -> Iterator[_Piece]:
     at = 0
-    while at < len(script):
+    steps = Steps(STEPS)
+    while at < len(script) and steps.take():
         blank = _BLANK.match(script, at)
         if blank is not None:
             at = blank.end()
             continue
         sign = script[at]
         closing = _HERE.get(script[at : at + 2])
-        end = script.find("\n", at)
-        if closing is not None and end >= 0 and not script[at + 2 : end].strip():
-            piece, at = _here_string(script, end + 1, closing)
+        body = _HERE_HEAD.match(script, at + 2) if closing is not None else None
+        if closing is not None and body is not None:
+            piece, at = _here_string(script, body.end(), closing)
             yield piece
         elif sign == "'":
             piece, at = _single(script, at + 1)
@@ -164,6 +167,7 @@ def _pieces(script: str) -> Iterator[_Piece]:
             piece, at = _double(script, at + 1)
             yield piece
         elif sign == "#":
+            end = script.find("\n", at)
             at = len(script) if end < 0 else end
         elif script.startswith("<#", at):
             close = script.find("#>", at)

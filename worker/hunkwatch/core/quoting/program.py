@@ -39,6 +39,8 @@ class Made(NamedTuple):
     keywords: dict[str, object]
 
 
+TOKENS = 100_000
+"""How many tokens of a source are read."""
 DYNAMIC: Final = Dynamic()
 _END = Token("end", "")
 _SKIPPED = frozenset({"await", "return", "yield", "new", "async", "const", "let", "var", "export", "void", "try"})
@@ -152,8 +154,9 @@ class _Reader:
     def _plus(self, left: object, right: object) -> object:
         if isinstance(left, str) and isinstance(right, str):
             return self._built(left + right) if self.budget > 0 else DYNAMIC
-        if isinstance(left, list) and isinstance(right, list) and len(left) + len(right) <= len(self.tokens):
-            return left + right
+        if isinstance(left, list) and isinstance(right, list):
+            self.budget -= len(left) + len(right)
+            return left + right if self.budget > 0 else DYNAMIC
         return DYNAMIC
 
     def _built(self, text: str) -> object:
@@ -311,9 +314,9 @@ class _Reader:
         argument = made.arguments[0] if made.arguments else None
         if member == "join":
             return self._joined(value, argument)
-        if isinstance(value, str):
+        if isinstance(value, str) and self.budget > 0:
             if member in _STRIPS and not made.arguments:
-                return _STRIPS[member](value)
+                return self._built(_STRIPS[member](value))
             if member == "concat" and isinstance(argument, str):
                 return self._plus(value, argument)
         if member in _ADDS and isinstance(value, list):
@@ -323,7 +326,10 @@ class _Reader:
     def _joined(self, value: object, argument: object) -> object:
         """Join a list, the JavaScript or the Python way round."""
         items, glue = (argument, value) if isinstance(value, str) else (value, "," if argument is None else argument)
-        if not isinstance(items, list) or not isinstance(glue, str) or not all(isinstance(each, str) for each in items):
+        if not isinstance(items, list) or not isinstance(glue, str):
+            return DYNAMIC
+        self.budget -= len(items)
+        if self.budget < 0 or not all(isinstance(each, str) for each in items):
             return DYNAMIC
         if len(glue) * len(items) > self.budget:
             return DYNAMIC
@@ -335,7 +341,7 @@ class _Reader:
         if last in _SAME and len(made.arguments) == 1:
             return made.arguments[0]
         if last == "dedent" and made.arguments and isinstance(made.arguments[0], str):
-            return dedented(made.arguments[0])
+            return self._built(dedented(made.arguments[0])) if self.budget > 0 else DYNAMIC
         return self._ran(made)
 
     def _ran(self, made: Made) -> object:

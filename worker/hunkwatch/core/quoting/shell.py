@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hunkwatch.core.quoting import DEPTH, Fed, escapes
+from hunkwatch.core.quoting import DEPTH, Fed, Steps, escapes
 from hunkwatch.core.quoting.shellwords import Command, Reader, Text
 
 COMMANDS = frozenset({"apply_patch", "applypatch"})
@@ -24,6 +24,8 @@ _REMOTES = frozenset({"docker", "podman", "kubectl", "ssh", "nsenter", "chroot",
 _INTERPRETERS = {"python": "python", "python3": "python", "node": "javascript", "bun": "javascript"}
 _WRITERS = frozenset({"cat", "tee", "printf", "echo"})
 _SCRIPT_FLAGS = ("-c", "-lc", "-ic", "-cl", "-lic", "-ec", "-exc", "-euc", "-xc", "-elc", "-leic")
+STEPS = 300_000
+"""How many words and pieces of words of a script are looked at, with the scripts inside it."""
 REUSE = 8
 """How often one variable or file may be handed over: a loop of them must not multiply the text."""
 
@@ -36,7 +38,8 @@ class _Held(NamedTuple):
 
 
 class _State:
-    def __init__(self) -> None:
+    def __init__(self, steps: Steps) -> None:
+        self.steps = steps
         self.variables: dict[str, _Held] = {}
         self.files: dict[str, _Held] = {}
         self.fed: list[Fed] = []
@@ -44,7 +47,7 @@ class _State:
 
 def feeds(script: str) -> tuple[Fed, ...]:
     """Return what the script hands to each run of the patch command, in order."""
-    state = _State()
+    state = _State(Steps(STEPS))
     _run(script, state, 0)
     return tuple(state.fed)
 
@@ -71,7 +74,7 @@ def _run(script: str, state: _State, depth: int) -> Text | None:
     """Follow a script; return what its last command writes, where that is known."""
     piped: Text | None = None
     has_pipe = False
-    for command in Reader(script).commands():
+    for command in Reader(script, state.steps).commands():
         if not (command.assignments or command.redirections) and all(word.text == "}" for word in command.words):
             has_pipe = has_pipe or command.then == "|"
             continue
@@ -92,7 +95,7 @@ def _stdin(command: Command, state: _State) -> Text | None:
         elif redirection.sign == "<":
             name = redirection.text
             inner = _inner(name, "<(")
-            given = _run(inner, _State(), DEPTH - 1) if inner is not None else _take(state.files, name.text)
+            given = _run(inner, _State(state.steps), DEPTH - 1) if inner is not None else _take(state.files, name.text)
             given = given or Text(None)
     return given
 

@@ -9,10 +9,13 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from hunkwatch.core.quoting import DEPTH, escapes
+from hunkwatch.core.quoting import escapes
+from hunkwatch.core.quoting.shellbrackets import SEARCHES, Brackets, find_delimiter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from hunkwatch.core.quoting import Steps
 
 
 class Text(NamedTuple):
@@ -63,28 +66,27 @@ _ACTIVE = re.compile(r"[$`]")
 _HEREDOC_ESCAPE = re.compile(r"\\([$`\\\n])")
 _ENDS = frozenset(";&|\n()")
 _DECLARES = frozenset({"export", "local", "readonly", "declare", "typeset"})
-_SEARCHES = 16
-"""How often a heredoc without its delimiter is looked for in a second way: each look may reach to the end of the script."""
 
 
 class Reader:
     """Reads one script. ``commands`` may be used once."""
 
-    def __init__(self, script: str) -> None:
-        """Take the script, with LF line ends."""
+    def __init__(self, script: str, steps: Steps) -> None:
+        """Take the script; CR LF is read as LF. ``steps`` is shared with the scripts around and inside."""
+        self.steps = steps
         self.text = script.replace("\r\n", "\n") if "\r\n" in script else script
         self.at = 0
         self.pending: list[_Pending] = []
-        self.searches = _SEARCHES
+        self.searches = SEARCHES
 
     def commands(self) -> Iterator[Command]:
         """Yield the simple commands in order; the heredocs of a line are read before its commands are given out."""
         line: list[Command] = []
         command = Command()
-        while self.at < len(self.text):
+        while self.at < len(self.text) and self.steps.take():
             sign = self.text[self.at]
             if sign in " \t\r":
-                self.at += 1
+                self._skip_blanks()
             elif sign == "\\" and self.text.startswith("\\\n", self.at):
                 self.at += 2
             elif sign == "#":
@@ -170,7 +172,7 @@ class Reader:
     def _word(self) -> Text:
         """Read one word from here on: everything up to a blank or an operator that is not quoted."""
         pieces: list[Text] = []
-        while self.at < len(self.text):
+        while self.at < len(self.text) and self.steps.take():
             piece = self._piece(first=not pieces)
             if piece is None:
                 break
@@ -225,7 +227,7 @@ class Reader:
         """Read up to the closing quote. A text that is all one substitution keeps it; others around text are left as written."""
         pieces: list[Text] = []
         text = self.text
-        while self.at < len(text):
+        while self.at < len(text) and self.steps.take():
             plain = _IN_QUOTES.match(text, self.at)
             if plain is not None:
                 self.at = plain.end()
@@ -290,7 +292,7 @@ class Reader:
     def _inside(self, close: str) -> str:
         """Return what stands before the bracket that closes what was just opened, and go behind it."""
         first = self.at
-        end = Brackets(self.text).matching(first, close)
+        end = Brackets(self.text, self.steps).matching(first, close)
         self.at = min(end + 1, len(self.text))
         return self.text[first:end]
 
@@ -322,27 +324,6 @@ class Reader:
         return "\n".join(line.lstrip("\t") for line in body.split("\n")) if tabs else body
 
 
-def find_delimiter(text: str, first: int, delimiter: str, *, tabs: bool, lenient: bool = False) -> tuple[int, int]:
-    """Return where the body ends and where the line behind the delimiter starts, or -1 twice.
-
-    Leniently, blanks around the delimiter and an operator behind it do not matter; the rest of that line is then read on.
-    """
-    at = text.find(delimiter, first) if delimiter else -1
-    while at >= 0:
-        line = text.rfind("\n", first, at) + 1 or first
-        end = at + len(delimiter)
-        before = text[line:at]
-        if not before or (tabs and not before.strip("\t" if not lenient else " \t")):
-            behind = text[end : end + 1]
-            if not behind or behind == "\n":
-                return line, min(end + 1, len(text))
-            if lenient and behind in " \t\r;&|)":
-                return line, end
-        at = text.find("\n", end)
-        at = text.find(delimiter, at) if at >= 0 else -1
-    return -1, -1
-
-
 def _unescape(found: re.Match[str]) -> str:
     return "" if found.group(1) == "\n" else found.group(1)
 
@@ -351,88 +332,3 @@ def _one_of(pieces: list[Text]) -> Text:
     """Return the only piece that is not empty, when there is just one; else nobody can tell."""
     told = [piece for piece in pieces if piece.text != ""]
     return told[0] if len(told) == 1 else Text(None)
-
-
-class Brackets:
-    """Finds the bracket that closes another in a script, past quotes, comments and heredocs."""
-
-    def __init__(self, text: str) -> None:
-        """Take the script."""
-        self.text = text
-        self.searches = _SEARCHES
-        self.heredocs: list[tuple[str, bool]] = []
-
-    def matching(self, at: int, close: str) -> int:
-        """Return where ``close`` closes what was opened before ``at``; the length of the text when it never does."""
-        text = self.text
-        closers = [close]
-        while closers and len(closers) <= DEPTH:
-            found = _BRACKET_STOP.search(text, at)
-            if found is None:
-                return len(text)
-            at, sign = found.start(), found.group()
-            if sign == closers[-1]:
-                closers.pop()
-                if not closers:
-                    return at
-                at += 1
-            elif sign in _OPENERS and (sign != "(" or closers[-1] == ")") and not self._is_arithmetic(at):
-                closers.append(_OPENERS[sign])
-                at += len(sign)
-            else:
-                at = self._past(at, sign, in_quotes=closers[-1] == '"')
-        return len(text)
-
-    def _is_arithmetic(self, at: int) -> bool:
-        return self.text.startswith("$((", at) and self.text.find("))", at, at + _ARITHMETIC) >= 0
-
-    def _past(self, at: int, sign: str, *, in_quotes: bool) -> int:
-        """Return where to look on behind a sign that opens no bracket."""
-        text = self.text
-        if sign == "\\":
-            return at + 2
-        if sign == "$(":
-            return text.find("))", at) + 2
-        if in_quotes:
-            return at + len(sign)
-        if sign == "'":
-            end = text.find("'", at + 1)
-            return len(text) if end < 0 else end + 1
-        if sign == "\n":
-            return self._past_heredocs(at + 1)
-        if sign == "<<":
-            return at + 3 if text.startswith("<<<", at) else self._note_heredoc(at + 2)
-        if sign == "#" and text[at - 1 : at] in {"", " ", "\t", "\n", ";"}:
-            end = text.find("\n", at)
-            return len(text) if end < 0 else end
-        return at + len(sign)
-
-    def _note_heredoc(self, at: int) -> int:
-        tabs = self.text.startswith("-", at)
-        blanks = _BLANKS.match(self.text, at + tabs)
-        first = at + tabs if blanks is None else blanks.end()
-        found = _DELIMITER.match(self.text, first)
-        if found is None:
-            return first
-        self.heredocs.append((found.group().replace("'", "").replace('"', "").replace("\\", ""), tabs))
-        return found.end()
-
-    def _past_heredocs(self, at: int) -> int:
-        for delimiter, tabs in self.heredocs:
-            stop, end = find_delimiter(self.text, at, delimiter, tabs=tabs)
-            if stop < 0:
-                stop, end = find_delimiter(self.text, at, delimiter, tabs=True, lenient=True)
-            if stop >= 0:
-                at = end
-                continue
-            self.searches -= 1
-            if self.searches < 0:
-                return len(self.text)
-        self.heredocs.clear()
-        return at
-
-
-_BRACKET_STOP = re.compile(r"\\|'|\"|\$\(|\$\{|<<|[(){}#\n`]")
-_OPENERS = {'"': '"', "$(": ")", "${": "}", "(": ")"}
-_ARITHMETIC = 200
-_DELIMITER = re.compile(r"[^\s;&|<>()]++")
