@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from hunkwatch.errors import Exit, Halt, HunkwatchError, Refused, RetryLater
 from hunkwatch.langfuse import wire
 from hunkwatch.langfuse.http import Route
-from hunkwatch.langfuse.probe import HEALTH, OBSERVATIONS_V2, Reader, Writer, probe
-from hunkwatch.langfuse.reader_v1 import OBSERVATIONS_V1
+from hunkwatch.langfuse.probe import HEALTH, OBSERVATIONS_V1, OBSERVATIONS_V2, Reader, Writer, probe
 from hunkwatch.langfuse.writer import INGESTION, SCORES
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ async def look(http: Http, clock: Clock, *, base_url: str) -> list[Found]:
         found.append(_wrong("server", error))
     if not found[0].ok:
         return found
-    abilities = await _probe(http, found, base_url=base_url)
+    abilities = await _probe(http, found, base_url=base_url, now=clock.now())
     if abilities is not None:
         await _may_read(http, found, abilities)
         await _may_write(http, found, abilities)
@@ -60,9 +59,9 @@ async def look(http: Http, clock: Clock, *, base_url: str) -> list[Found]:
     return found
 
 
-async def _probe(http: Http, found: list[Found], *, base_url: str) -> Abilities | None:
+async def _probe(http: Http, found: list[Found], *, base_url: str, now: datetime) -> Abilities | None:
     try:
-        abilities = await probe(http, base_url=base_url)
+        abilities = await probe(http, base_url=base_url, now=now)
     except HunkwatchError as error:
         found.append(_wrong("credentials", error))
         return None

@@ -1,59 +1,173 @@
-"""Open a conversation with one Langfuse project and choose how it is read and written."""
+"""Open a conversation with one Langfuse project, choose how it is read and written, and choose anew when the server changes.
+
+Opening probes: whoever gets a ``Langfuse`` knows who answers. A server that is upgraded underneath shows it by an answer that does not
+fit any more, or by the version in its health, which is asked for every quarter of an hour; then reader and writer are chosen again.
+"""
 
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import httpx
 
+from hunkwatch import events
 from hunkwatch.core import discover
-from hunkwatch.langfuse import check
-from hunkwatch.langfuse.http import ATTEMPTS, Http
-from hunkwatch.langfuse.probe import Reader, Writer, probe
+from hunkwatch.errors import Exit, Halt, HunkwatchError, RetryLater
+from hunkwatch.langfuse import check, configs, wire
+from hunkwatch.langfuse.faults import Missing, SingleWanted
+from hunkwatch.langfuse.http import ATTEMPTS, Http, Route
+from hunkwatch.langfuse.probe import HEALTH, Abilities, Reader, Writer, probe
 from hunkwatch.langfuse.reader import ReaderV2
 from hunkwatch.langfuse.reader_v1 import ReaderV1
 from hunkwatch.langfuse.writer import IngestionOffer, ListOffer, Sink
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+    from typing import TypeVar
 
+    from hunkwatch.core.model import Observation
+    from hunkwatch.core.window import Window
     from hunkwatch.events import Emit
-    from hunkwatch.langfuse.probe import Abilities
-    from hunkwatch.ports import Clock, ObservationSource, ScoreSink
+    from hunkwatch.ports import Clock, ObservationSource, Page, Parcel, Receipt, ScoreSink, SeenScore
     from hunkwatch.settings import LangfuseSection
 
+    T = TypeVar("T")
+
+LOOK_AGAIN = 900.0
+"""Seconds between looks at the server's version."""
+
 _CONNECTIONS = httpx.Limits(max_connections=8, max_keepalive_connections=4)
+_CHECK_ATTEMPTS = 2
 
 
-@dataclass(frozen=True, slots=True)
 class Langfuse:
-    """One project, opened: who answers, where observations come from, where scores go."""
+    """One project, opened: who answers, where observations come from, where scores go.
 
-    abilities: Abilities
-    source: ObservationSource
-    sink: ScoreSink
+    It is its own source and sink, and hands every question to the reader and the writer that fit the server now.
+    """
+
+    def __init__(  # noqa: PLR0913 - what an opened project is made of
+        self, http: Http, abilities: Abilities, configs_of: Mapping[str, str], *, base_url: str, clock: Clock, emit: Emit
+    ) -> None:
+        """``configs_of`` are ids of score configs by score name."""
+        self._http = http
+        self._base_url = base_url
+        self._clock = clock
+        self._emit = emit
+        self._fit(abilities, configs_of)
+
+    @property
+    def abilities(self) -> Abilities:
+        """Return who answered last."""
+        return self._abilities
+
+    @property
+    def source(self) -> ObservationSource:
+        """Return where observations come from."""
+        return self
+
+    @property
+    def sink(self) -> ScoreSink:
+        """Return where scores go."""
+        return self
+
+    async def candidates(self, window: Window, *, complete: bool) -> AsyncIterator[Page]:
+        """Page through what may carry a call; see ``ports.ObservationSource``."""
+        await self._look_again()
+        try:
+            async for page in self._reader.candidates(window, complete=complete):
+                yield page
+        except Missing as error:
+            raise await self._altered(error) from error
+
+    async def read(self, observations: Sequence[Observation]) -> Page:
+        """Return the same observations whole; see ``ports.ObservationSource``."""
+        return await self._noticing(lambda: self._reader.read(observations))
+
+    async def fetch(self, *, trace_id: str | None = None, observation_id: str | None = None) -> Sequence[Observation]:
+        """Return whole observations by trace or by id; see ``ports.ObservationSource``."""
+        return await self._noticing(lambda: self._reader.fetch(trace_id=trace_id, observation_id=observation_id))
+
+    async def send(self, parcels: Sequence[Parcel]) -> Sequence[Receipt]:
+        """Offer each score once; see ``ports.ScoreSink``."""
+        return await self._noticing(lambda: self._sink.send(parcels))
+
+    async def look_up(self, ids: Sequence[str]) -> Mapping[str, SeenScore]:
+        """Return those of the scores that Langfuse shows now; see ``ports.ScoreSink``."""
+        return await self._noticing(lambda: self._sink.look_up(ids))
+
+    async def withdraw(self, score_id: str) -> None:
+        """Ask for the deletion of one score; see ``ports.ScoreSink``."""
+        await self._noticing(lambda: self._sink.withdraw(score_id))
+
+    async def probe(self) -> Abilities:
+        """Find out anew who answers, and say so where that changed."""
+        before = self._abilities
+        now = await probe(self._http, base_url=self._base_url, now=self._clock.now())
+        if now.project_id != before.project_id:
+            raise Halt(
+                "the key belongs to another project now", mend="Start again: every project has its own state.", exit_code=Exit.CONFIG
+            )
+        self._fit(now, await configs.fitting(self._http))
+        if (now.server, now.reader, now.writer) != (before.server, before.reader, before.writer):
+            self._emit(events.ServerChanged(now.project_id, now.server, now.reader.value, now.writer.value, now.why))
+        return now
+
+    def _fit(self, abilities: Abilities, configs_of: Mapping[str, str]) -> None:
+        reader = ReaderV2 if abilities.reader is Reader.V2 else ReaderV1
+        offer = ListOffer if abilities.writer is Writer.LIST else IngestionOffer
+        self._abilities = abilities
+        self._reader: ObservationSource = reader(self._http, names=discover.NAMES)
+        self._sink = Sink(self._http, offer(self._http), reads_v3=abilities.shows_v3_scores, configs=configs_of)
+        self._looked = self._clock.monotonic()
+
+    async def _noticing(self, ask: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return await ask()
+        except (Missing, SingleWanted) as error:
+            raise await self._altered(error) from error
+
+    async def _altered(self, error: Missing | SingleWanted) -> HunkwatchError:
+        """Choose anew after an answer that does not fit the server as it was; the question is asked again by whoever asked it."""
+        try:
+            await self.probe()
+        except Halt as halt:
+            if halt.exit_code is not Exit.UNAVAILABLE:
+                return halt
+        except RetryLater as later:
+            return later
+        return RetryLater(f"the server has changed: {error}")
+
+    async def _look_again(self) -> None:
+        if self._clock.monotonic() - self._looked < LOOK_AGAIN:
+            return
+        self._looked = self._clock.monotonic()
+        try:
+            health = await self._http.get(HEALTH, route=Route.HEALTH)
+            if not self._abilities.settled or wire.version_of(health.content) not in {"", self._abilities.server}:
+                await self.probe()
+        except Halt as halt:
+            if halt.exit_code is not Exit.UNAVAILABLE:
+                raise
+        except HunkwatchError:
+            # The question that follows meets the same server, and says what it makes of it.
+            return
 
 
 @asynccontextmanager
 async def open_langfuse(section: LangfuseSection, *, clock: Clock, emit: Emit) -> AsyncIterator[Langfuse]:
     """Probe the server and open its project; raises Halt when going on makes no sense, RetryLater when the server is away."""
     async with _conversation(section, clock=clock, emit=emit) as http:
-        abilities = await probe(http, base_url=section.base_url)
-        reader = ReaderV2 if abilities.reader is Reader.V2 else ReaderV1
-        offer = ListOffer if abilities.writer is Writer.LIST else IngestionOffer
-        yield Langfuse(
-            abilities,
-            reader(http, names=discover.NAMES),
-            Sink(http, offer(http, {}), reads_v3=abilities.reader is Reader.V2),
-        )
+        abilities = await probe(http, base_url=section.base_url, now=clock.now())
+        fitting = await configs.fitting(http)
+        yield Langfuse(http, abilities, fitting, base_url=section.base_url, clock=clock, emit=emit)
 
 
 async def check_langfuse(section: LangfuseSection, *, clock: Clock, emit: Emit) -> Sequence[check.Found]:
     """Look at everything that a worker needs of the server, in one pass, without writing anything."""
-    async with _conversation(section, clock=clock, emit=emit, attempts=2) as http:
+    async with _conversation(section, clock=clock, emit=emit, attempts=_CHECK_ATTEMPTS) as http:
         return await check.look(http, clock, base_url=section.base_url)
 
 

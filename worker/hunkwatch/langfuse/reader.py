@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING
+from urllib.parse import quote_plus
 
 from hunkwatch.core.window import Window
 from hunkwatch.errors import AskForLess, RetryLater
 from hunkwatch.langfuse import wire
 from hunkwatch.langfuse.http import Route
+from hunkwatch.langfuse.merging import key_of, merged, not_met_yet
 from hunkwatch.langfuse.probe import OBSERVATIONS_V2
 from hunkwatch.ports import ObservationKey, Page
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from hunkwatch.core.model import Observation
     from hunkwatch.langfuse.http import Http
@@ -34,10 +35,11 @@ ROOM = 3_500_000
 """Bytes of an answer that are aimed at when text comes along."""
 
 READ_BATCH = 100
-"""Ids a request: their filter stays well below the 8 KB at which proxies stop."""
+ID_ROOM = 6000
+"""Ids a request, and bytes that they take in its address: proxies stop at 8 KB."""
 
-OWN = "langfuse-"
-"""Langfuse's own environments start so; what it evaluates there is not an agent's work."""
+_MARGIN = timedelta(hours=1)
+"""A row that was sent again may stand at another start time now."""
 
 
 class ReaderV2:
@@ -54,7 +56,7 @@ class ReaderV2:
         met: dict[ObservationKey, Observation] = {}
         for filters in wire.discovery(self._names):
             async for page in self._pages(window, filters, complete=complete):
-                rows = [row for row in merged(page.observations) if _is_news(row, met)]
+                rows = not_met_yet(merged(page.observations), met)
                 if rows or page.unreadable:
                     yield Page(rows, complete, page.unreadable)
 
@@ -62,48 +64,75 @@ class ReaderV2:
         """Return the same observations with input, output and metadata; see ``ports.ObservationSource``."""
         found: list[Observation] = []
         unreadable: dict[ObservationKey, str] = {}
-        for at in range(0, len(observations), READ_BATCH):
-            await self._read(observations[at : at + READ_BATCH], found, unreadable)
-        return Page(merged(found), complete=True, unreadable=unreadable)
+        known = merged(observations)
+        for part in _parts(sorted(known, key=lambda row: row.start_time)):
+            await self._read(part, found, unreadable)
+        first_start = {key_of(row): row.start_time for row in known}
+        rows = [row._replace(start_time=min(row.start_time, first_start[key_of(row)])) for row in merged(found)]
+        for row in rows:
+            unreadable.pop(key_of(row), None)
+        return Page(rows, complete=True, unreadable=unreadable)
 
     async def fetch(self, *, trace_id: str | None = None, observation_id: str | None = None) -> Sequence[Observation]:
         """Return whole observations by trace or by id."""
         filters = wire.by_id([observation_id]) if observation_id is not None else []
         found: list[Observation] = []
-        cursor: str | None = None
-        met: set[str] = set()
-        while True:
-            query = wire.query(fields=wire.WHOLE_FIELDS, limit=self._whole_page, filters=filters, trace_id=trace_id, cursor=cursor)
-            page = await self._get(query)
+        async for page in self._walk(None, filters, trace_id=trace_id):
             found += page.observations
-            cursor = _next(page, met)
-            if cursor is None:
-                return merged(found)
+        return merged(found)
 
     async def _pages(self, window: Window, filters: Sequence[Mapping[str, object]], *, complete: bool) -> AsyncIterator[ObservationPage]:
-        fields = wire.WHOLE_FIELDS if complete else wire.DISCOVERY_FIELDS
-        cursor: str | None = None
-        met: set[str] = set()
+        if complete:
+            async for page in self._walk(window, filters):
+                yield page
+            return
+        cursors = _Cursors()
         while True:
-            limit = self._whole_page if complete else PAGE
-            try:
-                answer = await self._http.get(
-                    OBSERVATIONS_V2,
-                    route=Route.OBSERVATIONS_V2,
-                    query=wire.query(fields=fields, limit=limit, window=window, filters=filters, cursor=cursor),
-                )
-                page = wire.observations(answer.content)
-            except AskForLess:
-                if not complete or self._whole_page == 1:
-                    raise
-                self._whole_page //= 2
-                continue
-            if complete:
-                self._fit(len(answer.content), len(page.observations))
+            query = wire.query(fields=wire.DISCOVERY_FIELDS, limit=PAGE, window=window, filters=filters, cursor=cursors.now)
+            page, _size = await self._get(query)
             yield page
-            cursor = _next(page, met)
-            if cursor is None:
+            if not cursors.move_on(page):
                 return
+
+    async def _walk(
+        self, window: Window | None, filters: Sequence[Mapping[str, object]], *, trace_id: str | None = None
+    ) -> AsyncIterator[ObservationPage]:
+        """Page through whole rows, as many at a time as fit; a row that is too much even alone is named and passed."""
+        cursors = _Cursors()
+        while True:
+            limit = self._whole_page
+            query = wire.query(fields=wire.WHOLE_FIELDS, limit=limit, window=window, filters=filters, cursor=cursors.now, trace_id=trace_id)
+            try:
+                page, size = await self._get(query)
+            except AskForLess as error:
+                self._whole_page = max(1, limit // 4)
+                if limit > 1:
+                    continue
+                page = await self._passed({**query, "fields": wire.DISCOVERY_FIELDS}, error)
+            except RetryLater:
+                # The next sweep asks for less: a gateway that gives up on a long answer says so with a 504.
+                self._whole_page = max(1, limit // 2)
+                raise
+            else:
+                self._fit(size, len(page.observations))
+            yield page
+            if not cursors.move_on(page):
+                return
+
+    async def _passed(self, query: Mapping[str, str], error: AskForLess) -> ObservationPage:
+        """Name the one row that is too much, so that the walk can go on behind it.
+
+        Where the row can be read by its id, it is the window that is too much: the error goes on.
+        """
+        page, _size = await self._get(query)
+        found: list[Observation] = []
+        unreadable: dict[ObservationKey, str] = {}
+        rows = merged(page.observations)
+        if rows:
+            await self._read(rows, found, unreadable)
+        if not unreadable:
+            raise error
+        return page._replace(observations=found, unreadable={**page.unreadable, **unreadable})
 
     def _fit(self, size: int, rows: int) -> None:
         """Aim the next page at what an answer may hold, growing no faster than twofold."""
@@ -113,23 +142,22 @@ class ReaderV2:
     async def _read(self, rows: Sequence[Observation], found: list[Observation], unreadable: dict[ObservationKey, str]) -> None:
         """Read some rows in one request, in halves where that is too much; a single one that is too much is named."""
         wanted = {key_of(row) for row in rows}
-        window = _around(rows)
+        filters = wire.by_id(sorted({row.id for row in rows}))
+        window = Window(min(row.start_time for row in rows) - _MARGIN, max(row.start_time for row in rows) + _MARGIN)
         limit = min(PAGE, len(rows) * 4)
-        cursor: str | None = None
-        met: set[str] = set()
+        cursors = _Cursors()
         kept: list[Observation] = []
         try:
             while True:
-                filters = wire.by_id(sorted({row.id for row in rows}))
-                page = await self._get(wire.query(fields=wire.WHOLE_FIELDS, limit=limit, window=window, filters=filters, cursor=cursor))
+                query = wire.query(fields=wire.WHOLE_FIELDS, limit=limit, window=window, filters=filters, cursor=cursors.now)
+                page, _size = await self._get(query)
                 kept += [row for row in page.observations if key_of(row) in wanted]
                 unreadable.update((key, reason) for key, reason in page.unreadable.items() if key in wanted)
-                cursor = _next(page, met)
-                if cursor is None:
+                if not cursors.move_on(page):
                     break
         except AskForLess as error:
             if len(rows) == 1:
-                unreadable[key_of(rows[0])] = f"too large to be read: {error}"[:200]
+                unreadable[key_of(rows[0])] = _too_large(error)
                 return
             half = len(rows) // 2
             await self._read(rows[:half], found, unreadable)
@@ -137,63 +165,41 @@ class ReaderV2:
             return
         found += kept
 
-    async def _get(self, query: Mapping[str, str]) -> ObservationPage:
-        return wire.observations((await self._http.get(OBSERVATIONS_V2, route=Route.OBSERVATIONS_V2, query=query)).content)
+    async def _get(self, query: Mapping[str, str]) -> tuple[ObservationPage, int]:
+        content = (await self._http.get(OBSERVATIONS_V2, route=Route.OBSERVATIONS_V2, query=query)).content
+        return wire.observations(content), len(content)
 
 
-def key_of(row: Observation) -> ObservationKey:
-    """Return what tells an observation from all others of its project."""
-    return ObservationKey(row.trace_id, row.id)
+class _Cursors:
+    """Where a walk stands; a cursor that was there before would lead in a circle."""
+
+    def __init__(self) -> None:
+        self.now: str | None = None
+        self._met: set[str] = set()
+
+    def move_on(self, page: ObservationPage) -> bool:
+        self.now = page.cursor
+        if self.now in self._met:
+            raise RetryLater("Langfuse answered the same cursor twice")
+        if self.now is not None:
+            self._met.add(self.now)
+        return self.now is not None
 
 
-def merged(rows: Iterable[Observation]) -> list[Observation]:
-    """Return each row once: the newest update, with the smallest start time seen; never of Langfuse's own environments."""
-    found: dict[ObservationKey, Observation] = {}
+def _too_large(error: AskForLess) -> str:
+    return f"too large to be read: {error}"[:200]
+
+
+def _parts(rows: Sequence[Observation]) -> Iterator[list[Observation]]:
+    """Cut rows into requests by their number and by the room that their ids take in an address."""
+    part: list[Observation] = []
+    room = 0
     for row in rows:
-        if row.environment.startswith(OWN):
-            continue
-        other = found.get(key_of(row))
-        found[key_of(row)] = row if other is None else _newer(other, row)
-    return list(found.values())
-
-
-def _newer(one: Observation, other: Observation) -> Observation:
-    newest = other if _updated(other) > _updated(one) else one
-    start = min(one.start_time, other.start_time)
-    return newest if newest.start_time == start else newest._replace(start_time=start)
-
-
-def _is_news(row: Observation, met: dict[ObservationKey, Observation]) -> bool:
-    """Say whether the row, or an earlier start or later update of it, was not handed on before."""
-    key = key_of(row)
-    other = met.get(key)
-    if other is not None and row.start_time >= other.start_time and _updated(row) <= _updated(other):
-        return False
-    # What was handed on is kept without its text.
-    slim = row._replace(input=None, output=None, metadata=None)
-    met[key] = slim if other is None else _newer(other, slim)
-    return True
-
-
-def _updated(row: Observation) -> float:
-    return row.updated_at.timestamp() if row.updated_at is not None else 0.0
-
-
-def _next(page: ObservationPage, met: set[str]) -> str | None:
-    """Return the next cursor; one that was there before would lead in a circle."""
-    cursor = page.cursor
-    if cursor is None:
-        return None
-    if cursor in met:
-        raise RetryLater("Langfuse answered the same cursor twice")
-    met.add(cursor)
-    return cursor
-
-
-def _around(rows: Sequence[Observation]) -> Window:
-    starts: list[datetime] = [row.start_time for row in rows]
-    return Window(min(starts) - _MARGIN, max(starts) + _MARGIN)
-
-
-_MARGIN = timedelta(hours=1)
-"""A row that was sent again may stand at another start time now."""
+        size = len(quote_plus(row.id)) + len("%22%22%2C")
+        if part and (len(part) == READ_BATCH or room + size > ID_ROOM):
+            yield part
+            part, room = [], 0
+        part.append(row)
+        room += size
+    if part:
+        yield part

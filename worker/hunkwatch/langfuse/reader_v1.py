@@ -1,99 +1,162 @@
 """Read observations through v1, on servers that have nothing else: pages of a hundred, whole rows, no search by text.
 
-Order among equal start times is not stable there, so rows can slip between pages while the table grows. A window is therefore read
-until two counts agree: the number of rows that the server names before and after, and what was met is never fewer.
+Page numbers count from the newest row, so a growing table shifts them, and the order among equal start times is not stable. So a
+window is walked by start time: the first page of what is left, then the first page up to the oldest start on it, which is read once
+more with all its equals. Only where one millisecond fills a page are page numbers used, again and again until nothing new comes.
 """
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
+from hunkwatch.core.window import Window
 from hunkwatch.errors import AskForLess, RetryLater
 from hunkwatch.langfuse import wire
+from hunkwatch.langfuse.faults import Missing
 from hunkwatch.langfuse.http import Route
-from hunkwatch.langfuse.reader import key_of, merged
+from hunkwatch.langfuse.merging import OWN, key_of, merged, not_met_yet
+from hunkwatch.langfuse.probe import OBSERVATIONS_V1
 from hunkwatch.ports import Page
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
+    from datetime import datetime
 
     from hunkwatch.core.model import Observation
-    from hunkwatch.core.window import Window
     from hunkwatch.langfuse.http import Http
     from hunkwatch.ports import ObservationKey
 
-OBSERVATIONS_V1 = "api/public/observations"
 PAGE = 100
-MOST_PAGES = 50
-"""A window with more pages is cut in two: the deeper the page, the more a growing table shifts it."""
+ROOM = 16_000_000
+"""Bytes of an answer that are aimed at: the inputs of a session's generations grow with the session."""
 
-_TRIES = 4
+SETTLED = 6
+"""So many readings of one full millisecond in a row bring nothing new before it is taken as read, if the count still differs."""
+
+_TICK = timedelta(milliseconds=1)
+_MARKERS = re.compile(f"{wire.MARKER}|{wire.TOOL}", re.IGNORECASE)
 
 
 class ReaderV1:
-    """Reads one project."""
+    """Reads one project. Remembers only how many rows fit into an answer."""
 
     def __init__(self, http: Http, *, names: Sequence[str]) -> None:
         """``names`` are those of observations that may carry a call without showing a marker."""
         self._http = http
         self._names = frozenset(names)
+        self._limit = PAGE
 
     async def candidates(self, window: Window, *, complete: bool) -> AsyncIterator[Page]:  # noqa: ARG002 - v1 rows are always whole
         """Page through every observation of the window that may carry a call; pages are always complete."""
-        for _ in range(_TRIES):
-            met: dict[ObservationKey, Observation] = {}
-            unreadable: dict[ObservationKey, str] = {}
-            total = await self._walk(window, met, unreadable)
-            if len(met) + len(unreadable) >= total:
-                break
-        else:
-            raise AskForLess("the rows of the window shift while they are read")
-        rows = [row for row in met.values() if self._may_carry(row)]
-        yield Page(merged(rows), complete=True, unreadable=unreadable)
+        met: dict[ObservationKey, Observation] = {}
+        end = window.end
+        while end > window.start:
+            part = Window(window.start, end)
+            page = await self._page(part)
+            yield self._chosen(page, met)
+            if page.total_pages <= 1:
+                return
+            oldest = _oldest(page)
+            if oldest + _TICK < end:
+                end = oldest + _TICK
+                continue
+            async for more in self._one_tick(Window(oldest, oldest + _TICK), met):
+                yield more
+            end = oldest
 
     async def read(self, observations: Sequence[Observation]) -> Page:
-        """Return the rows as they are: v1 rows came whole."""
-        return Page(merged(observations), complete=True)
+        """Return the observations read anew, one by one; ``candidates`` brings them whole, so nobody needs this in a sweep."""
+        found: list[Observation] = []
+        unreadable: dict[ObservationKey, str] = {}
+        known = merged(observations)
+        for row in known:
+            try:
+                found += [again for again in await self._by_id(row.id) if key_of(again) == key_of(row)]
+            except AskForLess as error:
+                unreadable[key_of(row)] = f"too large to be read: {error}"[:200]
+        first_start = {key_of(row): row.start_time for row in known}
+        rows = [row._replace(start_time=min(row.start_time, first_start[key_of(row)])) for row in merged(found)]
+        return Page(rows, complete=True, unreadable=unreadable)
 
     async def fetch(self, *, trace_id: str | None = None, observation_id: str | None = None) -> Sequence[Observation]:
         """Return whole observations by trace or by id."""
         if observation_id is not None:
-            answer = await self._http.get(f"{OBSERVATIONS_V1}/{observation_id}", route=Route.OBSERVATIONS_V1, allow=frozenset({404}))
-            if answer.status == 404:  # noqa: PLR2004 - not found
-                return []
-            return wire.observations(b'{"data":[' + answer.content + b"]}").observations
+            return [row for row in await self._by_id(observation_id) if trace_id in (None, row.trace_id)]
         found: list[Observation] = []
         number, pages = 1, 1
         while number <= pages:
-            page = await self._page(wire.query(limit=PAGE, page=number, trace_id=trace_id))
+            page = await self._get(wire.query(limit=PAGE, page=number, trace_id=trace_id))
             found += page.observations
             pages, number = page.total_pages, number + 1
         return merged(found)
 
-    async def _walk(self, window: Window, met: dict[ObservationKey, Observation], unreadable: dict[ObservationKey, str]) -> int:
-        """Read all pages of a window; return how many distinct rows there must be at least."""
-        number, pages, total = 1, 1, 0
-        while number <= pages:
-            page = await self._page(wire.query(limit=PAGE, page=number, window=window))
-            if page.total_pages > MOST_PAGES:
-                raise AskForLess("the window has too many pages")
-            for row in page.observations:
-                other = met.get(key_of(row))
-                met[key_of(row)] = row if other is None else merged([other, row])[0]
-            unreadable.update(page.unreadable)
-            pages, total, number = page.total_pages, max(total, page.total_items), number + 1
-            if pages and not page.observations and not page.unreadable and number <= pages:
-                raise RetryLater("Langfuse answered an empty page before the last")
-        return total
+    async def _page(self, window: Window) -> wire.ObservationPage:
+        """Read the newest rows of the window, fewer at a time where a hundred are too much; raises AskForLess when one row is."""
+        while True:
+            limit = self._limit
+            try:
+                page = await self._get(wire.query(limit=limit, page=1, window=window))
+            except AskForLess:
+                if limit == 1:
+                    raise
+                self._limit = max(1, limit // 2)
+            else:
+                return page
 
-    async def _page(self, query: dict[str, str]) -> wire.ObservationPage:
-        return wire.observations((await self._http.get(OBSERVATIONS_V1, route=Route.OBSERVATIONS_V1, query=query)).content)
+    async def _one_tick(self, tick: Window, met: dict[ObservationKey, Observation]) -> AsyncIterator[Page]:
+        """Read the rows of one millisecond that do not fit on one page, until as many were met as there are."""
+        seen: set[ObservationKey] = set()
+        unchanged = 0
+        while unchanged < SETTLED:
+            before, limit, number, pages, total = len(seen), self._limit, 1, 1, 0
+            while number <= pages:
+                page = await self._get(wire.query(limit=limit, page=number, window=tick))
+                seen.update(map(key_of, page.observations), page.unreadable)
+                yield self._chosen(page, met)
+                pages, total, number = page.total_pages, page.total_items, number + 1
+            if len(seen) >= total:
+                return
+            unchanged = unchanged + 1 if len(seen) == before else 0
+
+    def _chosen(self, page: wire.ObservationPage, met: dict[ObservationKey, Observation]) -> Page:
+        rows = not_met_yet(merged(row for row in page.observations if self._may_carry(row)), met)
+        return Page(rows, complete=True, unreadable=page.unreadable)
+
+    async def _by_id(self, observation_id: str) -> list[Observation]:
+        try:
+            answer = await self._http.get(f"{OBSERVATIONS_V1}/{quote(observation_id, safe='')}", route=Route.OBSERVATIONS_V1)
+        except Missing:
+            return []
+        try:
+            return [wire.observation_of(answer.content)]
+        except ValueError:
+            raise RetryLater("Langfuse answered something that is no observation") from None
+
+    async def _get(self, query: dict[str, str]) -> wire.ObservationPage:
+        content = (await self._http.get(OBSERVATIONS_V1, route=Route.OBSERVATIONS_V1, query=query)).content
+        page = wire.observations(content)
+        if page.observations:
+            self._limit = max(1, min(PAGE, self._limit * 2, ROOM * len(page.observations) // max(len(content), 1)))
+        return page
 
     def _may_carry(self, row: Observation) -> bool:
+        if row.environment.startswith(OWN):
+            return False
         if row.name in self._names:
             return True
-        inside = row.output if row.type in {"GENERATION", "AGENT"} else row.input
-        return _mentions(inside)
+        return _mentions(row.output if row.type in {"GENERATION", "AGENT"} else row.input)
+
+
+def _oldest(page: wire.ObservationPage) -> datetime:
+    """Return where the page ends; raises RetryLater for a page from whose end no walk can go on."""
+    starts = [*(row.start_time for row in page.observations), *page.lost_starts]
+    if not starts or any(later < earlier for later, earlier in pairwise(row.start_time for row in page.observations)):
+        raise RetryLater("Langfuse answered a page that is not in the order of start times")
+    return min(starts)
 
 
 def _mentions(value: object) -> bool:
@@ -102,7 +165,7 @@ def _mentions(value: object) -> bool:
     while waiting:
         item = waiting.pop()
         if isinstance(item, str):
-            if wire.MARKER in item or wire.TOOL in item:
+            if _MARKERS.search(item):
                 return True
         elif isinstance(item, dict):
             waiting.extend(item.keys())

@@ -1,23 +1,24 @@
 """Write scores, read them back, withdraw them.
 
-A 2xx means queued, not stored: the read-back is what proves a score. Both writers send each score with its id, its unchanging time
-and its whole payload, so that sending it again changes nothing.
+A 2xx means queued, not stored: the read-back is what proves a score. Both ways of writing send each score with its id, its unchanging
+time and its whole payload, so that sending it again changes nothing.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import quote
 
-from hunkwatch.errors import AskForLess, Refused
+from hunkwatch.errors import AskForLess, Halt, Refused, RetryLater
 from hunkwatch.langfuse import wire
-from hunkwatch.langfuse.faults import Right, refusal
+from hunkwatch.langfuse.faults import Missing, Right, SingleWanted, refusal
 from hunkwatch.langfuse.http import Route
 from hunkwatch.ports import Parcel, Receipt, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from hunkwatch.core.model import Score
     from hunkwatch.langfuse.http import Http
     from hunkwatch.ports import SeenScore
 
@@ -38,87 +39,106 @@ _FORBIDDEN = {401, 403}
 _LONGEST_REASON = 200
 
 
-class Offer(Protocol):
-    """Offers parcels to the server, each exactly once; one receipt a parcel, in order."""
+class Load(NamedTuple):
+    """A score, ready to go. ``token`` is what the answer calls it, where answers name anything."""
 
-    async def send(self, parcels: Sequence[Parcel]) -> Sequence[Receipt]:
-        """Send."""
+    parcel: Parcel
+    token: str
+    body: bytes
+
+
+class Offer(Protocol):
+    """One way to offer scores. ``room`` is how many bytes it takes at once."""
+
+    room: int
+
+    def load(self, parcel: Parcel, config_id: str | None) -> Load:
+        """Spell a score; raises ValueError for one that JSON cannot carry."""
+        ...
+
+    async def offer(self, loads: Sequence[Load]) -> list[Receipt]:
+        """Make one request; one receipt a load, in order. Raises AskForLess or Refused when the server takes none of them."""
         ...
 
 
 class IngestionOffer:
     """``POST /ingestion``: every event is answered by its own id."""
 
-    def __init__(self, http: Http, configs: Mapping[str, str]) -> None:
-        """``configs`` are ids of score configs by score name."""
+    room = BATCH_ROOM
+
+    def __init__(self, http: Http) -> None:
+        """Take the conversation."""
         self._http = http
-        self._configs = configs
 
-    async def send(self, parcels: Sequence[Parcel]) -> Sequence[Receipt]:
-        """Send, in as many batches as the server's size takes."""
-        events = [wire.ingestion_event(parcel.score, config_id=_config(self._configs, parcel)) for parcel in parcels]
-        receipts: list[Receipt] = []
-        for part in _parts([wire.encoded(event) for event in events], BATCH_ROOM):
-            receipts += await self._offer(parcels[part], [str(event["id"]) for event in events[part]], events[part])
-        return receipts
+    def load(self, parcel: Parcel, config_id: str | None) -> Load:
+        """Spell an event."""
+        event = wire.ingestion_event(parcel.score, config_id=config_id)
+        return Load(parcel, str(event["id"]), wire.encoded(event))
 
-    async def _offer(self, parcels: Sequence[Parcel], ids: Sequence[str], events: Sequence[Mapping[str, object]]) -> list[Receipt]:
-        try:
-            answer = await self._http.post(INGESTION, wire.encoded({"batch": list(events)}), route=Route.INGESTION)
-        except (AskForLess, Refused) as error:
-            if len(parcels) == 1:
-                return [_refused(parcels[0], str(error))]
-            half = len(parcels) // 2
-            first = await self._offer(parcels[:half], ids[:half], events[:half])
-            return first + await self._offer(parcels[half:], ids[half:], events[half:])
+    async def offer(self, loads: Sequence[Load]) -> list[Receipt]:
+        """Send one batch."""
+        answer = await self._http.post(INGESTION, wire.batch([load.body for load in loads]), route=Route.INGESTION)
         told = {event.id: event for event in wire.event_answers(answer.content)}
         forbidden = next((event for event in told.values() if event.status in _FORBIDDEN), None)
         if forbidden is not None:
             raise refusal(forbidden.status, forbidden.message, is_json=True, right=Right.WRITE)
-        return [_receipt(parcel, told.get(event_id)) for parcel, event_id in zip(parcels, ids, strict=True)]
+        return [_receipt(load.parcel, told.get(load.token)) for load in loads]
 
 
 class ListOffer:
     """``POST /scores`` with a list: accepted as a whole, or in part without saying which."""
 
-    def __init__(self, http: Http, configs: Mapping[str, str]) -> None:
-        """``configs`` are ids of score configs by score name."""
+    room = LIST_ROOM
+
+    def __init__(self, http: Http) -> None:
+        """Take the conversation."""
         self._http = http
-        self._configs = configs
 
-    async def send(self, parcels: Sequence[Parcel]) -> Sequence[Receipt]:
-        """Send, in as many lists as the server's size takes."""
-        bodies = [wire.encoded(wire.listed_score(parcel.score, config_id=_config(self._configs, parcel))) for parcel in parcels]
-        receipts: list[Receipt] = []
-        for part in _parts(bodies, LIST_ROOM):
-            receipts += await self._offer(parcels[part], bodies[part])
-        return receipts
+    def load(self, parcel: Parcel, config_id: str | None) -> Load:
+        """Spell an element."""
+        return Load(parcel, "", wire.encoded(wire.listed_score(parcel.score, config_id=config_id)))
 
-    async def _offer(self, parcels: Sequence[Parcel], bodies: Sequence[bytes]) -> list[Receipt]:
-        try:
-            answer = await self._http.post(SCORES, b"[" + b",".join(bodies) + b"]", route=Route.SCORES_WRITE)
-        except (AskForLess, Refused) as error:
-            # The list is refused as a whole for one of its scores: halves find it, and spoil nobody else.
-            if len(parcels) == 1:
-                return [_refused(parcels[0], str(error))]
-            half = len(parcels) // 2
-            return await self._offer(parcels[:half], bodies[:half]) + await self._offer(parcels[half:], bodies[half:])
-        verdict = Verdict.UNCERTAIN if answer.status == _MULTI_STATUS else Verdict.ACCEPTED
-        return [Receipt(parcel.score.id, verdict) for parcel in parcels]
+    async def offer(self, loads: Sequence[Load]) -> list[Receipt]:
+        """Send one list."""
+        answer = await self._http.post(SCORES, b"[" + b",".join(load.body for load in loads) + b"]", route=Route.SCORES_WRITE)
+        if answer.status != _MULTI_STATUS:
+            return [Receipt(load.parcel.score.id, Verdict.ACCEPTED) for load in loads]
+        told = wire.list_told(answer.content)
+        verdict = Verdict.ACCEPTED if told.rejected == 0 else Verdict.UNCERTAIN
+        return [Receipt(load.parcel.score.id, verdict, told.message) for load in loads]
 
 
 class Sink:
     """The port: one way to offer, one way to look, one way to withdraw."""
 
-    def __init__(self, http: Http, offer: Offer, *, reads_v3: bool) -> None:
-        """``reads_v3`` says that the server shows scores through v3; older ones through v2."""
+    def __init__(self, http: Http, offer: Offer, *, reads_v3: bool, configs: Mapping[str, str]) -> None:
+        """``reads_v3``: the server shows scores through v3; older ones through v2. ``configs``: ids of score configs by score name."""
         self._http = http
         self._offer = offer
+        self._configs = configs
         self._look = (SCORES_V3, wire.scores_query) if reads_v3 else (SCORES_V2, wire.scores_query_v2)
 
     async def send(self, parcels: Sequence[Parcel]) -> Sequence[Receipt]:
-        """Offer each score once; one receipt a score, in order."""
-        return await self._offer.send(parcels) if parcels else []
+        """Offer each score once; one receipt a score, in order. See ``ports.ScoreSink``."""
+        receipts: dict[int, Receipt] = {}
+        loads: list[tuple[int, Load]] = []
+        for position, parcel in enumerate(parcels):
+            try:
+                loads.append((position, self._offer.load(parcel, self._config_of(parcel.score) if parcel.with_config else None)))
+            except (ValueError, TypeError) as error:
+                receipts[position] = _refused(parcel, f"JSON cannot carry it: {type(error).__name__}")
+        answered = False
+        try:
+            for part in _parts(loads, self._offer.room):
+                await self._through(part, receipts)
+                answered = True
+        except (RetryLater, Halt) as error:
+            if not answered:
+                raise
+            # What came before is answered; of the others only a read-back tells.
+            for position, load in loads:
+                receipts.setdefault(position, Receipt(load.parcel.score.id, Verdict.UNCERTAIN, str(error)[:_LONGEST_REASON]))
+        return [receipts[position] for position in range(len(parcels))]
 
     async def look_up(self, ids: Sequence[str]) -> Mapping[str, SeenScore]:
         """Return those of the scores that Langfuse shows now."""
@@ -133,24 +153,40 @@ class Sink:
         """Ask for the deletion of one score; one that is not there is as good as deleted."""
         await self._http.delete(f"{SCORES}/{quote(score_id, safe='')}", route=Route.SCORE_DELETE, allow=frozenset({404}))
 
+    async def _through(self, loads: Sequence[tuple[int, Load]], receipts: dict[int, Receipt]) -> None:
+        """Offer a batch; one that is refused as a whole is offered in halves, which find the one at fault and spoil nobody else."""
+        try:
+            told = await self._offer.offer([load for _, load in loads])
+        except (Missing, SingleWanted):
+            raise
+        except (AskForLess, Refused) as error:
+            if len(loads) == 1:
+                position, load = loads[0]
+                receipts[position] = _refused(load.parcel, str(error))
+                return
+            half = len(loads) // 2
+            await self._through(loads[:half], receipts)
+            await self._through(loads[half:], receipts)
+        else:
+            receipts.update(zip((position for position, _ in loads), told, strict=True))
 
-def _config(configs: Mapping[str, str], parcel: Parcel) -> str | None:
-    return configs.get(parcel.score.name) if parcel.with_config else None
+    def _config_of(self, score: Score) -> str | None:
+        return self._configs.get(score.name)
 
 
-def _parts(bodies: Sequence[bytes], room: int) -> Iterator[slice]:
+def _parts(loads: Sequence[tuple[int, Load]], room: int) -> Iterator[Sequence[tuple[int, Load]]]:
     start, size = 0, 0
-    for at, body in enumerate(bodies):
-        if at > start and size + len(body) > room:
-            yield slice(start, at)
+    for at, (_, load) in enumerate(loads):
+        if at > start and size + len(load.body) > room:
+            yield loads[start:at]
             start, size = at, 0
-        size += len(body) + 1
-    if start < len(bodies):
-        yield slice(start, len(bodies))
+        size += len(load.body) + 1
+    if start < len(loads):
+        yield loads[start:]
 
 
 def _receipt(parcel: Parcel, told: wire.EventAnswer | None) -> Receipt:
-    if told is None or told.status >= 500 or told.status == 0:  # noqa: PLR2004 - the class of server errors
+    if told is None or told.status >= 500 or told.status in {0, 408, 409, 429}:  # noqa: PLR2004 - the class of server errors
         return Receipt(parcel.score.id, Verdict.UNCERTAIN, "" if told is None else told.message[:_LONGEST_REASON])
     if told.status >= 400:  # noqa: PLR2004 - the class of client errors
         return _refused(parcel, f"{told.status}: {told.message}")

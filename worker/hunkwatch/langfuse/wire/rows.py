@@ -68,13 +68,14 @@ class _RawRows(msgspec.Struct):
 
 
 class ObservationPage(NamedTuple):
-    """A page of observations, in the server's order."""
+    """A page of observations, in the server's order. ``lost_starts`` are the start times of unreadable rows, where they can be read."""
 
     observations: list[Observation]
     unreadable: dict[ObservationKey, str]
     cursor: str | None
     total_pages: int
     total_items: int
+    lost_starts: tuple[datetime, ...] = ()
 
 
 _decode_rows = msgspec.json.Decoder(_Rows).decode
@@ -122,14 +123,13 @@ def observation_of(raw: bytes) -> Observation:
 def _row_by_row(page: bytes) -> ObservationPage:
     rows, meta = _raw_rows(page)
     found: list[Observation] = []
-    unreadable: dict[ObservationKey, str] = {}
+    lost: list[Observation] = []
     for raw in rows:
         read = _from_bytes(raw)
-        if flaw := _flaw(read):
-            unreadable[ObservationKey(read.trace_id, read.id)] = flaw
-        else:
-            found.append(read)
-    return ObservationPage(found, unreadable, meta.cursor or None, meta.total_pages, meta.total_items)
+        (lost if _flaw(read) else found).append(read)
+    unreadable = {ObservationKey(row.trace_id, row.id): _flaw(row) for row in lost}
+    starts = tuple(row.start_time for row in lost if row.start_time != EPOCH)
+    return ObservationPage(found, unreadable, meta.cursor or None, meta.total_pages, meta.total_items, starts)
 
 
 def _raw_rows(page: bytes) -> tuple[Iterable[bytes], _Meta]:
