@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_LONGEST_NAP = 300.0
+
 KEYS = SandboxProject(id="project-1", public_key="pk-lf-test", secret_key="sk-lf-test")
 
 NOON = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
@@ -185,7 +187,7 @@ class World:
             yield project
 
     async def live(self, project: Project, *, minutes: float, every: float = 15.0) -> None:
-        """Let the loops turn for a while of the world's time."""
+        """Let the loops turn for a while of the world's time, which goes in long steps where nothing is due."""
         until = self.clock.now() + timedelta(minutes=minutes)
         sweeper, reconciler = Sweeper(project), Reconciler(project)
 
@@ -205,7 +207,9 @@ class World:
                         pass
                 except RetryLater as error:
                     self.told.append(events.LoopFailed(project.id, "any", str(error), 0.0))
-            self.clock.forward(seconds=every)
+            due = await project.store.next_due(project.id)
+            until_due = _LONGEST_NAP if due is None else (due - self.clock.now()).total_seconds()
+            self.clock.forward(seconds=max(every, min(until_due, _LONGEST_NAP, (until - self.clock.now()).total_seconds())))
 
     async def run(self, *, minutes: float) -> None:
         """Start the worker, let it live, close it."""

@@ -98,7 +98,8 @@ async def test_a_span_that_arrives_a_day_late_is_found_by_reconciling(world: Any
         clock.forward(hours=40)
         await world.live(project, minutes=1)
         world.add(call("t1", "o1", start))
-        await world.live(project, minutes=26 * 60, every=600)
+        await world.live(project, minutes=26 * 60, every=3600)
+        await world.live(project, minutes=5)
 
     assert world.shown() == {**on("t1", "o1", SURGICAL_CALL), **on("t1", None, rollup(0, 1))}
 
@@ -164,7 +165,7 @@ async def test_a_call_that_is_none_any_more_loses_its_scores(world: Any, clock: 
         world.add(call("t1", "o1", start))
         await world.live(project, minutes=3)
         world.add(call("t1", "o1", start, input={"path": "a.py"}, output="", name="read_file"))
-        await world.live(project, minutes=130)
+        await world.live(project, minutes=70, every=60)
 
     assert world.shown() == {}
 
@@ -176,7 +177,7 @@ async def test_a_deleted_trace_is_let_go(world: Any, clock: Clock, call: Call) -
         await world.live(project, minutes=3)
         written = world.writes()
         world.forget("t1")
-        await world.live(project, minutes=130)
+        await world.live(project, minutes=70, every=60)
 
     assert world.writes() == written
 
@@ -200,16 +201,16 @@ async def test_a_request_is_scored_once_nobody_executed_it(world: Any, clock: Cl
 
 
 async def test_a_trace_that_goes_on_is_rolled_up_now_and_then(world: Any, clock: Clock, call: Call) -> None:
-    """A call every twenty seconds for half an hour costs a handful of rollups, not one a call."""
+    """A call every fifty seconds for twenty minutes costs a handful of rollups, not one a call."""
     async with world.worker() as project:
-        for number in range(90):
+        for number in range(24):
             world.add(call("t1", f"o{number:02}", clock.now()))
-            await world.live(project, minutes=1 / 3, every=20)
+            await world.live(project, minutes=50 / 60, every=50)
         await world.live(project, minutes=5)
         status = await project.store.status(project.id, scorer="")
 
     sends = {name: count for _, name, count in status.sent_per_day}
-    assert (sends["patch_shape"], 3 <= sends["blind_rewrite"] <= 5) == (90, True)
+    assert (sends["patch_shape"], 2 <= sends["blind_rewrite"] <= 4) == (24, True)
     assert world.shown()["t1", None, "blind_rewrite"] == 1.0
 
 
@@ -282,6 +283,7 @@ async def test_a_clock_that_ran_ahead_leaves_no_gap(world: Any, clock: Clock, ca
 
 async def test_a_pruned_trace_that_comes_back_is_read_whole(world: Any, clock: Clock, call: Call) -> None:
     """Months later a call is added to an old trace: its scores are about all of its calls, and none is withdrawn."""
+    world.adjust("sweep", span=timedelta(days=60))
     world.add(call("t1", "o1", clock.now(), blind=True))
     async with world.worker() as project:
         await world.live(project, minutes=3)

@@ -270,6 +270,10 @@ class Store(Protocol):
         """Return every ledger entry of the traces that holds at least one call, by trace."""
         ...
 
+    async def recorded(self, project: str, window: Window) -> Sequence[LedgerEntry]:
+        """Return every ledger entry of the window, by its first start, that holds at least one call."""
+        ...
+
     async def outbox_of(self, project: str, trace_ids: Sequence[str]) -> Mapping[str, Sequence[OutboxRow]]:
         """Return every outbox row of the traces, whatever its state, by trace."""
         ...

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 
 from hunkwatch import events
 from hunkwatch.core import evaluate, identity
+from hunkwatch.core.model import Observation
 from hunkwatch.ports import LedgerEntry, ObservationKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime, timedelta
 
-    from hunkwatch.core.model import GradedCall, Observation
+    from hunkwatch.core.model import GradedCall
+    from hunkwatch.core.window import Window
     from hunkwatch.daemon.project import Project
     from hunkwatch.ports import Page
 
@@ -99,6 +101,19 @@ async def bring_in(project: Project, haul: Haul, page: Page, *, remembered: Mapp
             await _read(project, haul, changed[at : at + READ_BATCH], before)
         await _note_unreadable(project, haul, page.unreadable, {})
     project.beat()
+
+
+async def look_after_missing(project: Project, haul: Haul, part: Window) -> None:
+    """Read what is on record of the window and did not come up: it may have changed so that no filter finds it any more.
+
+    One that Langfuse does not have any more was deleted; its entry stays, and nothing is said against its scores.
+    """
+    missing = {entry.key: entry for entry in await project.store.recorded(project.id, part) if entry.key not in haul.seen}
+    wanted = [Observation(key.observation_id, key.trace_id, entry.first_start) for key, entry in missing.items()]
+    for at in range(0, len(wanted), READ_BATCH):
+        page = await project.source.read(wanted[at : at + READ_BATCH])
+        await _grade(project, haul, [row for row in page.observations if _version(row) > missing[_key(row)].version], missing)
+        project.beat()
 
 
 async def restore_forgotten(project: Project, haul: Haul) -> None:

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from hunkwatch.core.window import Window
+from hunkwatch.daemon.haul import look_after_missing
 from hunkwatch.daemon.knife import Knife
 from hunkwatch.daemon.sweep import record, take
 from hunkwatch.ports import Commit
@@ -62,6 +63,7 @@ class Reconciler:
 
         async def one(part: Window) -> None:
             haul = await take(project, part, complete=False, remembered={}, now=now)
+            await look_after_missing(project, haul, part)
             await record(project, haul, part, lane=each.lane, watermark=None)
 
         await self._knife.through(project, Window(now - each.reach, now), one)

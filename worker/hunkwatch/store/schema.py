@@ -36,6 +36,7 @@ ledger = Table(
     Column("reason", Text, nullable=False),
 )
 Index("ix_ledger_seen_at", ledger.c.project, ledger.c.seen_at)
+Index("ix_ledger_first_start", ledger.c.project, ledger.c.first_start)
 
 call = Table(
     "call",

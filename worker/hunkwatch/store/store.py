@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+    from hunkwatch.core.window import Window
     from hunkwatch.ports import Commit, LedgerEntry, ObservationKey, OutboxRow, Status, TraceState
 
 _Item = TypeVar("_Item")
@@ -82,6 +83,18 @@ class SqlStore:
         async for row in self._of_traces(schema.ledger, project, trace_ids, schema.ledger.c.call_count > 0):
             found[row["trace_id"]].append(rows.entry(row))
         return dict(found)
+
+    async def recorded(self, project: str, window: Window) -> Sequence[LedgerEntry]:
+        """Return every ledger entry of the window, by its first start, that holds at least one call."""
+        table = schema.ledger
+        start, end = rows.micros(window.start), rows.micros(window.end)
+        query = (
+            sa.select(table)
+            .where(table.c.project == project, table.c.first_start >= start, table.c.first_start < end, table.c.call_count > 0)
+            .order_by(table.c.first_start, table.c.trace_id, table.c.observation_id)
+        )
+        async with self._transaction() as connection:
+            return [rows.entry(dict(row)) for row in (await connection.execute(query)).mappings()]
 
     async def outbox_of(self, project: str, trace_ids: Sequence[str]) -> Mapping[str, Sequence[OutboxRow]]:
         """Return every outbox row of the traces, whatever its state, by trace."""

@@ -30,6 +30,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("project", "trace_id", "observation_id", name="pk_ledger"),
     )
     op.create_index("ix_ledger_seen_at", "ledger", ["project", "seen_at"])
+    op.create_index("ix_ledger_first_start", "ledger", ["project", "first_start"])
     op.create_table(
         "call",
         sa.Column("project", sa.Text, nullable=False),
