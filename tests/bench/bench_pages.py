@@ -14,7 +14,7 @@ from hunkwatch.langfuse import wire
 
 
 def measure() -> Iterator[Duel]:
-    """Yield the duel on a page of candidates, then on one with input, output and metadata."""
+    """Yield the duel on a page of candidates, as a sweep reads them, then on one with input, output and metadata."""
     texts = patches(1000)
     for name, whole in (("candidates", False), ("whole observations", True)):
         body = page(texts, whole=whole)
@@ -23,5 +23,5 @@ def measure() -> Iterator[Duel]:
             lambda body=body: wire.observations_v2(body),
             lambda body=body: parse_obj_as(ObservationsV2Response, json.loads(body)),
             turns=9,
-            target=75.0,
+            target=0.0 if whole else 75.0,
         )
