@@ -183,6 +183,13 @@ def test_what_waits_keeps_nothing_back() -> None:
     assert (evaluation.waits_until, [counted.observation_id for counted in evaluation.counted]) == (START + GRACE, ["tool"])
 
 
+def test_a_call_at_the_end_of_time_waits() -> None:
+    """A trace may claim any year; what lies as far ahead as times go only waits."""
+    last = datetime.max.replace(tzinfo=UTC)
+
+    assert score(request("llm", start_time=last)) == evaluate.Evaluation((), last, ())
+
+
 # ---------------------------------------------------------------- file rewrites across calls
 
 

@@ -120,7 +120,8 @@ def test_an_empty_envelope_is_a_patch_that_changes_nothing() -> None:
     [
         "",
         "hello",
-        "*** begin patch\n*** end patch",
+        "*** begin patch\n*** update file: a\n@@\n-a\n+b\n*** end patch",
+        "*** Begin Patch\n*** update file: a\n@@\n-a\n+b\n*** End Patch",
         "*** Begin Patch\nhello\n*** End Patch",
         "\n\n",
         "*** Begin\n",
@@ -357,7 +358,7 @@ def test_every_flag_has_its_words() -> None:
     texts = [param.values[0] for param in (*ENVELOPES, *SECTIONS)] + [update(*param.values[0]) for param in HUNKS]
     texts += [text for text, _ in UNIFIED] + ["@@\n-a", "*** Begin Patch\n+x", update("@@", "-a", "*** Move to: b")]
     texts += [envelope("*** Add File: a", *lines) for lines in (("one",), ("",), ("@@",), ("*** End of File",))]
-    texts.append(update("-a") + "\n" + update("-a"))
+    texts += [update("-a") + "\n" + update("-a"), "*** begin patch\n-a\n*** end patch"]
 
     assert set(grammar.FLAGS) == {flag for text in texts for flag in grammar.parse(str(text)).flags}
 

@@ -90,6 +90,16 @@ SHAPES = {
 }
 """Each shape in words, without the full stop."""
 
+FLAGS = {
+    "also_in": "another trace holds a copy of the call",
+    "files_capped": "the patch touches more files than are kept; the totals are exact",
+    "places_capped": "more hunks are blind or retyped than are kept by line; the totals are exact",
+    "redacted": "a redaction placeholder stands in the patch and may fake a retyped line",
+    "text_from_copy": "the record where the call stands was cut; its counts come from a copy that was whole",
+    "work_bound_passed": "counting the retyped lines would pass the bound, so that number is not given",
+}
+"""The flags that scoring raises, beside those of the grammar and of the finder."""
+
 _BY_NAME = {meaning.name: meaning for meaning in MEANINGS}
 
 

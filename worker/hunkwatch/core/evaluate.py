@@ -66,11 +66,11 @@ def trace(  # noqa: PLR0913 - the whole contract of the core in one call; all bu
     ready: list[GradedCall] = []
     waits_until: datetime | None = None
     for merged in merging.merge(calls):
-        due = None if merged.settled_at is None else merged.settled_at + request_grace
-        if due is None or due <= now:
+        if merged.settled_at is None or merged.settled_at <= now - request_grace:
             ready.append(merged.call)
-        elif waits_until is None or due < waits_until:
-            waits_until = due
+        else:
+            due = _later(merged.settled_at, request_grace)
+            waits_until = due if waits_until is None else min(due, waits_until)
     counted = rewriting.across(ready)
     scores: list[Score] = []
     by_observation: dict[str, list[GradedCall]] = {}
@@ -81,6 +81,13 @@ def trace(  # noqa: PLR0913 - the whole contract of the core in one call; all bu
     if counted:
         scores.extend(_scores(project, Basis.of(counted, also_in, paths=paths), None))
     return Evaluation(tuple(scores), waits_until, counted)
+
+
+def _later(time: datetime, wait: timedelta) -> datetime:
+    try:
+        return time + wait
+    except OverflowError:  # a trace may claim any year up to 9999
+        return time
 
 
 def _scores(project: str, basis: Basis, observation_id: str | None) -> list[Score]:

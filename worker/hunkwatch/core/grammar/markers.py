@@ -15,6 +15,8 @@ END_OF_FILE = "*** End of File"
 MOVE = "*** Move to"
 ENVIRONMENT = "*** Environment ID"
 HEADERS = {"*** Add File": Action.ADD, "*** Update File": Action.UPDATE, "*** Delete File": Action.DELETE}
+_NAMES = {BEGIN, END, *HEADERS}
+_FOLDED = {name.casefold() for name in _NAMES}
 WORDS = {action: f"{name}: " for name, action in HEADERS.items()}
 NO_NEWLINE = "\\ No newline"
 
@@ -62,8 +64,15 @@ FLAGS = {
     "unknown_marker": "a line that starts with *** is none of the known markers; it was skipped",
     "unprefixed_add": "a line of a new file lacks its +",
     "unprefixed_context": "a line without prefix in a hunk was read as context",
+    "wrong_case": "markers are written in another case, which no executor takes",
 }
 """Every flag that reading a patch can raise, with what it means."""
+
+
+def is_in_wrong_case(line: str) -> bool:
+    """Say whether the line would be a marker or a file header, were its letters of the right case."""
+    name = line.strip().partition(":")[0]
+    return name.startswith(STARS) and name not in _NAMES and name.casefold() in _FOLDED
 
 
 def is_begin(line: str) -> bool:

@@ -133,6 +133,9 @@ def _read(sections: Sections, first: int, stop: int) -> bool:
         sections.files.extend(files)
         sections.flags |= flags | {"unified"}
         return bool(files)
+    if any(markers.is_in_wrong_case(sections.lines[mark]) for mark in sections.marks_between(first, stop)):
+        sections.flags.add("wrong_case")
+        return False
     if sections.has_anchor(first, stop) or any(sections.kinds.find(kind, first, stop) >= 0 for kind in "-+"):
         sections.flags.add("no_header")
         sections.read_unnamed(first, stop)

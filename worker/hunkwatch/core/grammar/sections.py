@@ -68,7 +68,7 @@ class Sections:
     def read(self, first: int, stop: int) -> None:
         """Read the lines from index ``first`` to ``stop``: from mark to mark, between which nothing but ordinary lines stands."""
         at, lines, kinds = first, self.lines, self.kinds
-        for mark in self._marks_between(first, stop):
+        for mark in self.marks_between(first, stop):
             line = lines[mark]
             if kinds[mark] == "*":
                 if at < mark:
@@ -98,9 +98,10 @@ class Sections:
 
     def has_anchor(self, first: int, stop: int) -> bool:
         """Say whether an ``@@`` line stands between two line indices."""
-        return any(self.kinds[mark] == "@" for mark in self._marks_between(first, stop))
+        return any(self.kinds[mark] == "@" for mark in self.marks_between(first, stop))
 
-    def _marks_between(self, first: int, stop: int) -> list[int]:
+    def marks_between(self, first: int, stop: int) -> list[int]:
+        """Return the indices of the lines between two indices that start with ``@@`` or ``***``."""
         return self.marks[bisect_left(self.marks, first) : bisect_left(self.marks, stop)]
 
     def _pair_above(self, mark: int, floor: int) -> bool:
