@@ -8,6 +8,7 @@ transcript, tool definition or result, and no copy in the metadata. A new tracer
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from hunkwatch.core import cuts, outcome, producers, requests, results, tools, unwrap
@@ -16,9 +17,10 @@ from hunkwatch.core.producers import Sign
 from hunkwatch.core.tools import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from hunkwatch.core.model import Observation
+    from hunkwatch.core.requests import Request
     from hunkwatch.core.unwrap import Found
 
 MARKER = "Begin Patch"
@@ -86,8 +88,8 @@ _ID_ATTRIBUTES = ("gen_ai.tool.call.id", "ai.toolCall.id", "tool_call.id", "tool
 _ID_RESULTS = ("tool_call_id", "toolCallId", "call_id", "callId", "tool_use_id")
 _HIDDEN_INPUT = ("lmnr.span.input",)
 _HIDDEN_OUTPUT = ("lmnr.span.output",)
-TEXT_FACTOR = 4
-"""The patches of one observation may be this many times as long as what they were found in: scripts can hand one over repeatedly."""
+CALLS = 1000
+"""How many calls of one observation are taken; more than a person would ever look at."""
 
 
 def calls(observation: Observation) -> tuple[Call, ...]:
@@ -112,39 +114,36 @@ def answers(observation: Observation) -> dict[str, Outcome]:
 
 def _requested(observation: Observation) -> tuple[Call, ...]:
     answer, whole = _value(observation.output)
-    found: list[tuple[str | None, Found]] = []
-    texts: dict[str, str] = {}
-    resolved: dict[str, bool] = {}
-    for request in requests.made(answer, cut=not whole):
-        if observation.type in _COPIES and request.call_id is None:
-            continue
-        if request.call_id is not None and resolved.get(request.call_id + request.place[-1:] * request.place.endswith("]")):
-            continue
-        patches = _of(request.argument, tools.kind(request.name), cut=request.cut)
-        if not patches:
-            continue
-        if request.call_id is None and all(texts.get(each.text or "", request.place) != request.place for each in patches):
-            continue
-        for each in patches:
-            texts.setdefault(each.text or "", request.place)
-            found.append((request.call_id, each))
+    found = _found(requests.made(answer, cut=not whole))
+    if observation.type in _COPIES:
+        found = [(call_id, each._replace(flags=each.flags | {"copy"})) for call_id, each in found if call_id is not None]
     metadata = _metadata(observation)
     producer = producers.recognise(PRODUCERS, observation.name, metadata, given=None, answered=answer)
-    return tuple(_numbered(observation, producer, Evidence.REQUEST, _distinct(found)))
+    return tuple(_numbered(observation, producer, Evidence.REQUEST, found))
 
 
-def _distinct(found: Sequence[tuple[str | None, Found]]) -> list[tuple[str | None, Found]]:
-    """Return the patches with the copies under one call id taken out; a copy that can be read beats one that cannot."""
-    readable = {call_id for call_id, each in found if call_id is not None and each.text is not None}
-    seen: set[tuple[str, str | None]] = set()
-    kept = []
-    for call_id, each in found:
-        if call_id is not None:
-            if (each.text is None and call_id in readable) or (call_id, each.text) in seen:
-                continue
-            seen.add((call_id, each.text))
-        kept.append((call_id, each))
-    return kept
+def _found(asked: Iterable[Request]) -> list[tuple[str | None, Found]]:
+    """Return the patches that are asked for, each once, however often one answer repeats a call in its several places.
+
+    Under one call id the first place whose patch can be read counts. Without ids, a patch that another place holds already is a copy.
+    """
+    places: dict[str | None, dict[str, list[Found]]] = {}
+    holders: dict[str | None, str] = {}
+    for request in asked:
+        patches = _of(request.argument, tools.kind(request.name), cut=request.cut)
+        if request.call_id is None:
+            patches = [each for each in patches if holders.get(each.text, request.place) == request.place]
+        holders.update((each.text, request.place) for each in patches if each.text is not None and each.text not in holders)
+        if patches:
+            places.setdefault(request.call_id, {}).setdefault(request.place, []).extend(patches)
+    found: list[tuple[str | None, Found]] = []
+    for call_id, by_place in places.items():
+        if call_id is None:
+            found.extend((None, each) for patches in by_place.values() for each in patches)
+            continue
+        patches = next((each for each in by_place.values() if any(one.text is not None for one in each)), next(iter(by_place.values())))
+        found.extend((call_id, each) for each in dict.fromkeys(patches))
+    return found
 
 
 # ---------------------------------------------------------------- what a tool was given
@@ -194,13 +193,13 @@ def _of_node(observation: Observation, metadata: Mapping[str, object], argument:
         asked = [request for request in requests.made(argument, whole_history=True) if request.call_id in told]
     elif len(asked) != len(given):
         return None
-    found = [(request.call_id, each) for request in asked for each in _of(request.argument, tools.kind(request.name), cut=request.cut)]
+    found = _found(asked)
     if not found:
         return None
     producer = producers.recognise(PRODUCERS, observation.name, metadata, given=argument, answered=answer)
     return tuple(
         replace(call, outcome=outcome.of_result(told.get(call.call_id or "", answer)), has_output=answer not in (None, ""))
-        for call in _numbered(observation, producer, Evidence.EXECUTION, _distinct(found))
+        for call in _numbered(observation, producer, Evidence.EXECUTION, found)
     )
 
 
@@ -228,7 +227,7 @@ def _of(argument: object, kind: Kind, *, cut: bool) -> list[Found]:
 def _numbered(observation: Observation, producer: str, evidence: Evidence, found: Iterable[tuple[str | None, Found]]) -> Iterator[Call]:
     """Yield the calls, counted under each call id."""
     counts: dict[str | None, int] = {}
-    for call_id, each in found:
+    for call_id, each in islice(found, CALLS):
         index = counts.get(call_id, 0)
         counts[call_id] = index + 1
         yield Call(

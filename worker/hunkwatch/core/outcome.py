@@ -19,9 +19,10 @@ _DEPTH = 6
 _ITEMS = 200
 
 _DECLINED = (
-    "declined", "rejected by user", "rejected by the user", "denied by user", "denied by the user", "user rejected", "user denied",
-    "user declined", "user cancelled", "user canceled", "approval", "not approved", "rejected permission", "chose to skip",
-    "doesn't want to", "does not want to",
+    "rejected by user", "rejected by the user", "denied by user", "denied by the user", "user rejected", "user denied", "user declined",
+    "cancelled by the user", "cancelled by user", "user cancelled", "user canceled", "approval settings", "approval policy",
+    "approval denied", "approval required", "requires approval", "without approval", "awaiting approval", "patch declined",
+    "was declined", "declined by", "not approved", "rejected permission", "chose to skip", "doesn't want to", "does not want to",
 )  # fmt: skip
 _APPLIED = (
     "success. updated the following files", "successfully applied patch", "successfully applied the patch", "successfully edited",
@@ -32,7 +33,7 @@ _FAILED = (
     "not recognized as", "no such file", "failed to parse", "apply_patch failed", "could not apply", "failed to apply", "does not apply",
     "tool execution failed", "script failed", "patch failed", "traceback (most recent call last)", "requires a non-empty",
     "no files were modified", "unexpected token", "is not a valid", "patchapplyerror", "differror", "invalid line", "invalid hunk",
-    "context not found",
+    "context not found", "<tool_use_error>",
 )  # fmt: skip
 _FAILED_STARTS = ("error", "failed", "failure", "exception", "invalid")
 _APPLIED_STARTS = ("updated ", "created ", "deleted ", "moved ", "added ", "modified ", "edited ", "script completed")
@@ -69,7 +70,9 @@ def of(level: str, status_message: str, output: object, metadata: Mapping[str, o
     applied, failed = _count(lowered, _APPLIED), any(word in lowered for word in _FAILED)
     succeeded = applied > 0 and (not failed or applied >= calls)
     told = _structured(output, metadata)
-    if not succeeded and (told is Outcome.REJECTED or any(word in status or word in lowered[:WINDOW] for word in _DECLINED)):
+    if not succeeded and (
+        told is Outcome.REJECTED or status.strip() in _REFUSED or any(word in status or word in lowered for word in _DECLINED)
+    ):
         return Outcome.REJECTED
     if level == "ERROR":
         return Outcome.APPLIED if succeeded and not any(word in status for word in _FAILED) else Outcome.FAILED

@@ -6,6 +6,7 @@ results are never entered; in a list of messages only those behind the last one 
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from hunkwatch.core import unwrap
@@ -37,6 +38,7 @@ _CLOSED = frozenset({
     "parameters", "tool_outputs", "config", "functionResponse", "function_response", "tool_choice", "examples", "input_schema",
     "providerMetadata", "provider_metadata", "response_metadata", "usage_metadata", "logprobs", "tool_config",
 })  # fmt: skip
+_OBJECT = re.compile(r"\s*+(?:[\[{\"(]|[A-Za-z_]\w*+\([A-Za-z_\[{])")
 _ASKING = frozenset({"user", "human", "system", "developer"})
 _ANSWERING = frozenset({"tool", "function", "ipython", "toolresult", "tool_result"})
 _RESULT_TYPES = ("output", "result", "response")
@@ -59,7 +61,7 @@ def made(answer: object, *, cut: bool = False, whole_history: bool = False) -> t
     """
     walk = _Walk(whole_history=whole_history)
     walk.enter(answer, "", 0)
-    found = walk.found
+    found = walk.finish()
     if cut and found:
         found[-1] = found[-1]._replace(cut=True)
     return tuple(found)
@@ -95,7 +97,26 @@ class _Walk:
     def __init__(self, *, whole_history: bool) -> None:
         self.whole_history = whole_history
         self.found: list[Request] = []
+        self.growing: dict[int, tuple[int, list[object]]] = {}
         self.left = _ITEMS
+
+    def _grow(self, piece: dict[str, object]) -> bool:
+        """Put a piece behind the call that it belongs to; False when there is none."""
+        inner = next((each for key in ("function", "delta") if isinstance(each := piece.get(key), dict)), {})
+        text = _string(inner, ("arguments", "partial_json"))
+        index = piece["index"]
+        if not isinstance(index, int) or index not in self.growing or _string(inner, _NAMES):
+            return False
+        self.growing[index][1].append(text)
+        return True
+
+    def finish(self) -> list[Request]:
+        """Return what was found, with streamed arguments put together."""
+        for at, pieces in self.growing.values():
+            if len(pieces) > 1 and at < len(self.found):
+                whole = "".join(piece for piece in pieces if isinstance(piece, str))
+                self.found[at] = self.found[at]._replace(argument=whole)
+        return self.found
 
     def enter(self, value: object, carrier: str, depth: int) -> None:
         if depth > DEPTH or self.left <= 0:
@@ -106,7 +127,7 @@ class _Walk:
                 self.enter(each, carrier, depth + 1)
         elif isinstance(value, dict):
             self._object(value, carrier, depth)
-        elif isinstance(value, str) and (carrier in _CARRIERS or not depth) and value.lstrip()[:1] in {"[", "{", '"'}:
+        elif isinstance(value, str) and (carrier in _CARRIERS or not depth) and _OBJECT.match(value) is not None:
             decoded, _ = unwrap.decode(value)
             if not isinstance(decoded, str) or depth < unwrap.LAYERS:
                 self.enter(decoded if decoded is not value else None, carrier, depth + 1)
@@ -114,13 +135,24 @@ class _Walk:
     def _object(self, value: dict[str, object], carrier: str, depth: int) -> None:
         if _is_answer(value):
             return
-        found = item(value, carrier)
+        if _is_piece(value) and self._grow(value):
+            return
+        begun = value.get("content_block")
+        found = item(value if begun is None else begun, carrier)
         if found is not None:
+            index = value.get("index")
+            if isinstance(index, int):
+                self.growing[index] = (len(self.found), [found.argument])
             self.found.extend(_spread(found))
             return
         for key, each in value.items():
             if key in _CARRIERS or (isinstance(each, (dict, list)) and key not in _CLOSED):
                 self.enter(each, carrier if key.isdigit() else key, depth + 1)
+
+
+def _is_piece(value: dict[str, object]) -> bool:
+    """Say whether an object is a piece of a streamed call that began in an earlier one: it has an index, a text, and no name."""
+    return isinstance(value.get("index"), int) and not _string(value, _NAMES) and ("function" in value or "delta" in value)
 
 
 def _spread(request: Request) -> list[Request]:
@@ -134,7 +166,7 @@ def _spread(request: Request) -> list[Request]:
     if not isinstance(uses, list):
         return [request]
     inner = [found for use in uses[:_ITEMS] if (found := item(use, "tool_uses")) is not None]
-    return [found._replace(call_id=found.call_id or request.call_id, place=f"{request.place}[{at}]") for at, found in enumerate(inner)]
+    return [found._replace(call_id=found.call_id or request.call_id, place=request.place) for found in inner]
 
 
 def _answers_from(items: list[object]) -> int:

@@ -54,6 +54,11 @@ def mentions(text: str) -> bool:
     return any(word in text for word in _MENTIONS)
 
 
+def is_patch_command(command: str) -> bool:
+    """Say whether a command is the patch command alone."""
+    return shell.is_patch_command(command.strip())
+
+
 def wraps(text: str) -> bool:
     """Say whether the patch in a text is wrapped in a command or in source code, rather than standing there by itself."""
     at = text.find("Begin Patch")

@@ -23,7 +23,20 @@ CALLS = 1000
 _NESTED = 12
 _ITEMS = 1000
 
-_PATCH_KEYS = ("input", "patch", "patchText", "patch_text", "patchContent", "patch_content", "diff", "__arg1", "text", "content")
+_PATCH_KEYS = (
+    "input",
+    "patch",
+    "patchText",
+    "patch_text",
+    "patchContent",
+    "patch_content",
+    "diff",
+    "__arg1",
+    "text",
+    "content",
+    "patches",
+    "diffs",
+)
 _SURE_KEYS = frozenset({"input", "patch", "patchText", "patch_text", "__arg1"})
 _SCRIPT_KEYS = ("command", "cmd", "commands", "script", "code", "source", "input", "action", "cmds", "shell_command", "bash", "__arg1")
 _WRAPPERS = (
@@ -77,6 +90,7 @@ class _Search:
     def __init__(self, of: Kind, *, cut: bool) -> None:
         self.kind = of
         self.cut = cut
+        self.path = ""
         self.found: list[Found] = []
 
     def value(self, value: object, depth: int) -> None:
@@ -156,10 +170,12 @@ class _Search:
     def patch_text(self, body: str) -> None:
         """Take a text that a patch tool got: a patch, or a script that runs the patch command as a patch tool would understand it."""
         if scripts.wraps(body):
-            before = len(self.found)
+            first = len(self.found)
             self.script(body)
-            if len(self.found) > before:
+            ran = self.found[first:]
+            if any(each.text is not None for each in ran) or (ran and not grammar.looks_like_patch(body)):
                 return
+            del self.found[first:]
         self.patch(body)
 
     def handed(self, text: str, *, expanded: bool = False) -> None:
@@ -174,7 +190,7 @@ class _Search:
         if expanded:
             self.found[first:] = [each._replace(flags=each.flags | {"expanded"}) for each in self.found[first:]]
 
-    def patch(self, body: str, path: str = "") -> None:
+    def patch(self, body: str) -> None:
         """Take a decoded text as one or more patches, whatever it looks like."""
         flags = {"redacted"} if cuts.has_placeholder(body) else set()
         found = grammar.envelopes(body)
@@ -185,7 +201,7 @@ class _Search:
         body, was_cut = self._uncut(body)
         flags |= {"truncated"} if was_cut else set()
         body = _unfenced(body)
-        text, how = _without_markers(body, path, whole=not was_cut)
+        text, how = _without_markers(body, self.path, whole=not was_cut)
         self.add(Found(text, flags=frozenset(flags | how)))
 
     def _trimmed(self, text: str, flags: set[str], *, last: bool) -> Found:
@@ -205,7 +221,7 @@ class _Search:
 
     def fields(self, value: dict[str, object], depth: int) -> None:
         if self.kind is Kind.SCRIPT:
-            self._first_of(value, (*_SCRIPT_KEYS, *_WRAPPERS), depth)
+            self._script_fields(value, depth)
         elif self.kind is Kind.EDIT:
             self._first_of(value, (*_PATCH_KEYS[:6], *_WRAPPERS[:12]), depth)
         elif self.kind is Kind.PATCH:
@@ -223,22 +239,35 @@ class _Search:
             return
         if not value and depth <= 1:
             self.miss("empty")
-        path = operations.path_of(value)
-        if self._first_of(value, _PATCH_KEYS, depth, path=path) or self._first_of(value, _WRAPPERS, depth):
+        self.path = operations.path_of(value)
+        if self._first_of(value, _PATCH_KEYS, depth) or self._first_of(value, _WRAPPERS, depth):
             return
         for other in value.values():
             if isinstance(other, str) and other.lstrip().startswith("***") and grammar.envelopes(other):
                 self.patch(other.strip())
                 return
 
-    def _first_of(self, value: dict[str, object], keys: tuple[str, ...], depth: int, path: str = "") -> bool:
+    def _script_fields(self, value: dict[str, object], depth: int) -> None:
+        """Look for a script; a command may have its arguments or its standard input beside it."""
+        command = value.get("command", value.get("cmd"))
+        rest = value.get("args", value.get("arguments"))
+        stdin = value.get("stdin", value.get("input"))
+        if isinstance(command, str) and isinstance(rest, list) and rest and all(isinstance(each, str) for each in rest):
+            self._words([command.strip(), *rest], depth)
+        elif isinstance(command, str) and isinstance(stdin, str) and scripts.is_patch_command(command):
+            self.handed(stdin)
+        else:
+            self._first_of(value, (*_SCRIPT_KEYS, *_WRAPPERS), depth)
+
+    def _first_of(self, value: dict[str, object], keys: tuple[str, ...], depth: int) -> bool:
         """Look under the keys in order until one gives a patch; news of a patch that cannot be read waits for a better key."""
-        first = len(self.found)
+        first, cut = len(self.found), self.cut
         waiting: list[Found] = []
         for key in keys:
             if key not in value:
                 continue
-            self._under(key, value[key], depth, path)
+            self.cut = cut
+            self._under(key, value[key], depth)
             got = self.found[first:]
             if any(each.text is not None for each in got):
                 return True
@@ -247,7 +276,7 @@ class _Search:
         self.found.extend(waiting)
         return bool(waiting)
 
-    def _under(self, key: str, value: object, depth: int, path: str) -> None:
+    def _under(self, key: str, value: object, depth: int) -> None:
         if self.kind is not Kind.PATCH or not isinstance(value, str):
             if self.kind is Kind.SCRIPT and key == "commands" and isinstance(value, list):
                 for each in value[:_ITEMS]:
@@ -256,7 +285,7 @@ class _Search:
                 self.value(value, depth + 1)
         elif key == "diff" and value.strip() and not grammar.envelopes(value):
             if grammar.looks_like_patch(value):
-                self.patch(value, path)
+                self.patch(value)
         elif key in _SURE_KEYS or _may_be_patch(value):
             self.value(value, depth + 1)
 
