@@ -1,5 +1,6 @@
 """A sandbox on a real socket with a clock that tests move, and observations to put into it."""
 
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ import pytest
 from hunkwatch.sandbox import Habits, Sandbox
 
 KEYS = ("pk-lf-demo", "sk-lf-demo")
+TLS = ssl.create_default_context()  # made once: each client would load the certificates anew
+NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-a\n+b\n*** End Patch"
 
 
@@ -57,16 +60,35 @@ class Served:
 Serve = Callable[..., Any]
 
 
+def _sandbox(clock: list[datetime], habits: Habits | None, more: dict[str, Any]) -> Sandbox:
+    return Sandbox(habits=habits, now=lambda: clock[0], **more)
+
+
 @pytest.fixture
 async def serve() -> AsyncIterator[Serve]:
-    """Serve sandboxes until the test ends; takes habits, and whatever else a sandbox takes."""
+    """Serve sandboxes inside this process, without a socket; takes habits, and whatever else a sandbox takes."""
     async with AsyncExitStack() as stack:
 
         async def served(habits: Habits | None = None, **more: Any) -> Served:
-            clock = [datetime(2026, 11, 30, 12, tzinfo=UTC)]
-            sandbox = Sandbox(habits=habits, now=lambda: clock[0], **more)
+            clock = [NOON]
+            sandbox = _sandbox(clock, habits, more)
+            transport = httpx.ASGITransport(sandbox.app)
+            client = await stack.enter_async_context(httpx.AsyncClient(base_url="http://sandbox", auth=KEYS, transport=transport))
+            return Served(sandbox, client, clock)
+
+        yield served
+
+
+@pytest.fixture
+async def serve_on_socket() -> AsyncIterator[Serve]:
+    """The same over a real socket."""
+    async with AsyncExitStack() as stack:
+
+        async def served(habits: Habits | None = None, **more: Any) -> Served:
+            clock = [NOON]
+            sandbox = _sandbox(clock, habits, more)
             url = await stack.enter_async_context(sandbox.serving())
-            client = await stack.enter_async_context(httpx.AsyncClient(base_url=url, auth=KEYS))
+            client = await stack.enter_async_context(httpx.AsyncClient(base_url=url, auth=KEYS, verify=TLS))
             return Served(sandbox, client, clock)
 
         yield served

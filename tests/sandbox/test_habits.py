@@ -31,9 +31,9 @@ async def test_a_request_is_refused_with_the_status_of_its_fault(wrong: Wrong, s
     assert STATUS[wrong] == (await served.client.get(HEALTH)).status_code
 
 
-async def test_a_gateways_page_is_html_with_a_good_status(serve: Make) -> None:
+async def test_a_gateways_page_is_html_with_a_good_status(serve_on_socket: Make) -> None:
     """What a proxy or a wrong base URL answers."""
-    served = await serve(Habits(faults=(Fault(Wrong.GATEWAY_PAGE),)))
+    served = await serve_on_socket(Habits(faults=(Fault(Wrong.GATEWAY_PAGE),)))
     assert "text/html; charset=utf-8" == (await served.client.get(HEALTH)).headers["content-type"]
 
 
@@ -45,16 +45,16 @@ async def test_a_forced_429_says_when_to_come_back(serve: Make) -> None:
 
 
 @pytest.mark.parametrize("wrong", [Wrong.CUT, Wrong.REFUSED, Wrong.HANGING], ids=str)
-async def test_a_connection_is_cut(wrong: Wrong, serve: Make) -> None:
+async def test_a_connection_is_cut(wrong: Wrong, serve_on_socket: Make) -> None:
     """Before an answer, in the middle of one, or after a long silence; the client sees no HTTP any more."""
-    served = await serve(Habits(faults=(Fault(wrong, seconds=0.01),)))
+    served = await serve_on_socket(Habits(faults=(Fault(wrong, seconds=0.01),)))
     with pytest.raises(httpx.TransportError):
         await served.client.get(HEALTH)
 
 
-async def test_a_slow_body_arrives_whole(serve: Make) -> None:
+async def test_a_slow_body_arrives_whole(serve_on_socket: Make) -> None:
     """In pieces, and nothing is missing."""
-    served = await serve(Habits(faults=(Fault(Wrong.SLOW, seconds=0.02),)))
+    served = await serve_on_socket(Habits(faults=(Fault(Wrong.SLOW, seconds=0.02),)))
     assert {"status": "OK", "version": "4.16.0"} == (await served.client.get(HEALTH)).json()
 
 
@@ -216,9 +216,9 @@ async def test_a_delete_loses_against_a_score_on_its_way(serve: Make) -> None:
     assert [0, 0, 1, 1] == counts
 
 
-async def test_no_habit_and_no_delay_by_default(serve: Make) -> None:
+async def test_no_habit_and_no_delay_by_default(serve_on_socket: Make) -> None:
     """A hundred requests are answered well, and what is written is read at once."""
-    served = await serve()
+    served = await serve_on_socket()
     statuses = [(await served.score(id=f"s{number}")).status_code for number in range(100)]
     assert ({200}, 100) == (set(statuses), len(served.sandbox.scores()))
 

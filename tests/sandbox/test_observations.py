@@ -152,9 +152,9 @@ ODD = ["", "null", '"*** Begin Patch"', "\ud800 lone", "\x00\x1b", "ä" * 10_000
 
 
 @pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
-async def test_odd_texts_come_back_as_they_were_written(text: str, serve: Make, tool: Make) -> None:
+async def test_odd_texts_come_back_as_they_were_written(text: str, serve_on_socket: Make, tool: Make) -> None:
     """v2 gives every text raw, even one that is no valid Unicode."""
-    served = await serve()
+    served = await serve_on_socket()
     served.sandbox.add_observations([tool(1, input=text)])
     assert [text] == [row["input"] for row in await served.rows(fields="io")]
 
