@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import tomllib
 from datetime import UTC, datetime, timedelta
@@ -97,6 +98,19 @@ def test_the_documented_states_are_those_of_the_outbox() -> None:
     assert [state.value for state in Delivery] == first_column(DOCS / "delivery.md", "States of a row")
 
 
+def test_every_counterexample_is_named_in_the_document() -> None:
+    """Who reads what a score does not see finds each case that the scorers are run against."""
+    spec = importlib.util.spec_from_file_location("cases", ROOT / "tests" / "counterexamples" / "conftest.py")
+    assert spec is not None
+    assert spec.loader is not None
+    cases = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(cases)
+    names = {pair.name for its in cases.PAIRS.values() for pair in its} | {*cases.SURGICAL, *cases.EXCUSED, *cases.UNSEEN}
+    text = " ".join((DOCS / "scores.md").read_text("utf-8").split())
+
+    assert sorted(name for name in names if name not in text) == []
+
+
 def test_the_worked_example_has_the_scores_that_the_page_says() -> None:
     """The patch of the scores page gets the numbers that its arithmetic leads to."""
     text = (DOCS / "scores.md").read_text("utf-8")
@@ -121,6 +135,18 @@ def evaluate_patch(patch: str) -> dict[str, float | str]:
     graded = [evaluate.grade(call) for call in calls(seen)]
     evaluation = evaluate.trace("p", graded, now=start + timedelta(days=1), request_grace=timedelta(0))
     return {score.name: score.value for score in evaluation.scores}
+
+
+@pages
+def test_every_option_that_a_document_names_exists(page: Path) -> None:
+    """An option that is copied from a page is one of its verb."""
+    known = typer.main.get_command(cli.app).commands  # type: ignore[attr-defined] # a group, because there are several verbs
+    unknown = []
+    for verb, rest in re.findall(r"\bhunkwatch ([a-z][a-z-]*)([^#\n]*)", code_of(page.read_text("utf-8"))):
+        options = {option for parameter in known[verb].params for option in parameter.opts}
+        unknown += [f"{verb} {option}" for option in re.findall(r"(?<!\S)--[a-z-]+", rest) if option not in options]
+
+    assert unknown == []
 
 
 @pages
