@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 import hunkwatch
-from hunkwatch.core import evaluate
+from hunkwatch.core import evaluate, grading
 from hunkwatch.core.model import Call, Evidence, Shape
 
 
@@ -65,3 +65,11 @@ def test_abstaining_is_not_zero() -> None:
         score = hunkwatch.score_patch(text)
 
         assert (score.blind_rewrite, score.retyped_lines, score.hunks) == (None, None, 0)
+
+
+@pytest.mark.parametrize("text", ["-" * (grading.MOST_TEXT + 1), "-\n" * (grading.MOST_LINES + 1)])
+def test_a_text_of_endless_length_is_unresolved(text: str) -> None:
+    """Past sixteen million characters or a million lines a text is not read, and the reason says so."""
+    score = hunkwatch.score_patch(text)
+
+    assert (score.shape, score.hunks, score.facts.why) == (Shape.UNRESOLVED, 0, "longer than 1000000 lines or 16777216 characters")

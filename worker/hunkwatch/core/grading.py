@@ -19,6 +19,10 @@ from hunkwatch.core.scoring import blind_rewrite, retyped_lines, shape
 if TYPE_CHECKING:
     from hunkwatch.core.model import Call, FileEdit, Hunk, Patch
 
+MOST_TEXT = 16 * 2**20
+MOST_LINES = 1_000_000
+"""Characters and lines of a patch text beyond which it is not read, so that one poisoned observation cannot take the worker's memory."""
+
 MOST_FILES = 200
 MOST_PLACES = 50
 MOST_FLAGS = 40
@@ -34,6 +38,7 @@ _UPDATE, _ADD, _TRUNCATED = Action.UPDATE, Action.ADD, Shape.TRUNCATED
 _file_facts = partial(tuple.__new__, FileFacts)
 _patch_facts = partial(tuple.__new__, PatchFacts)
 
+_TOO_LONG = f"longer than {MOST_LINES} lines or {MOST_TEXT} characters"
 _UNSENDABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 _PLACEHOLDERS = ("redacted", "REDACTED", "fully masked")
 _telling = re.compile(r"[^\W_]").search
@@ -41,6 +46,8 @@ _telling = re.compile(r"[^\W_]").search
 
 def count(text: str, flags: tuple[str, ...] = ()) -> PatchFacts:
     """Read a patch and count. ``flags`` are what its finder knows of it: ``truncated`` keeps it out of the numbers. Never raises."""
+    if _is_too_long(text):
+        return PatchFacts(Shape.UNRESOLVED, _sorted(flags), why=_TOO_LONG)
     read = grammar.parse(text)
     if isinstance(read, Malformed):
         return PatchFacts(Shape.MALFORMED, _sorted((*flags, *read.flags)), why=read.why)
@@ -49,8 +56,9 @@ def count(text: str, flags: tuple[str, ...] = ()) -> PatchFacts:
 
 def grade(call: Call) -> GradedCall:
     """Read the call's patch and count. Never raises."""
-    if call.text is None:
-        return _graded(call, PatchFacts(Shape.UNRESOLVED, _sorted(call.flags), why=call.why[:LONGEST_WORD]), "")
+    if call.text is None or _is_too_long(call.text):
+        why = call.why[:LONGEST_WORD] if call.text is None else _TOO_LONG
+        return _graded(call, PatchFacts(Shape.UNRESOLVED, _sorted(call.flags), why=why), "")
     read = grammar.parse(call.text)
     if isinstance(read, Malformed):
         facts = PatchFacts(Shape.MALFORMED, _sorted((*call.flags, *read.flags)), why=read.why)
@@ -59,6 +67,10 @@ def grade(call: Call) -> GradedCall:
         if any(edit.action is _ADD for edit in read.files):
             facts = _with_marks(facts, read)
     return _graded(call, facts, identity.text_hash(call.text))
+
+
+def _is_too_long(text: str) -> bool:
+    return len(text) > MOST_LINES and (len(text) > MOST_TEXT or text.count("\n") > MOST_LINES)
 
 
 def tidy_path(path: str) -> str:
