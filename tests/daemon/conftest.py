@@ -211,6 +211,12 @@ class World:
             until_due = _LONGEST_NAP if due is None else (due - self.clock.now()).total_seconds()
             self.clock.forward(seconds=max(every, min(until_due, _LONGEST_NAP, (until - self.clock.now()).total_seconds())))
 
+    async def sweep(self, project: Project) -> None:
+        """Read everything up to now."""
+        sweeper = Sweeper(project)
+        while not (await sweeper.tick()).caught_up:
+            pass
+
     async def run(self, *, minutes: float) -> None:
         """Start the worker, let it live, close it."""
         async with self.worker() as project:

@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from hunkwatch.errors import Exit, Halt
-from hunkwatch.store import faults, migrating
+from hunkwatch.store import faults, migrating, schema
 from hunkwatch.store.store import SqlStore
 
 if TYPE_CHECKING:
@@ -54,6 +54,9 @@ async def open_store(url: str, *, holder: str = "") -> AsyncIterator[SqlStore]:
                         # Two processes that start at once must not migrate at once.
                         await connection.execute(sa.text("SELECT pg_advisory_xact_lock(4857246813)"))
                     await connection.run_sync(migrating.migrate)
+                    if path is not None:
+                        # The file is ours alone: whoever holds a claim is dead, and what it had in hand is taken up at once.
+                        await connection.execute(sa.update(schema.outbox).values(claimed_until=None, claimed_by=None))
             yield SqlStore(engine, holder=holder)
         finally:
             await engine.dispose()
