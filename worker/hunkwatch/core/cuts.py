@@ -58,7 +58,8 @@ def is_overflow(text: str) -> bool:
 
 def _before_ellipsis(body: str) -> str:
     """Return what stands before the ellipsis, without half characters."""
-    body = body.rstrip(" \n\r")
+    bare = body.rstrip(" ")
     for ellipsis in _ELLIPSES:
-        body = body.removesuffix(ellipsis)
-    return body.removesuffix("\n").rstrip("\ufffd")
+        if bare.endswith(ellipsis):
+            return bare.removesuffix(ellipsis).removesuffix("\n").rstrip("\ufffd")
+    return body.rstrip("\r\n").rstrip("\ufffd")
