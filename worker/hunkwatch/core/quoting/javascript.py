@@ -14,6 +14,7 @@ _SIGNS = ("...", "===", "!==", "=>", "==", "!=", "+=", "-=", "?.", "&&", "||", "
 _TEMPLATE_STOP = re.compile(r"[`\\$]")
 _REGEX_STOP = re.compile(r"[/\\\[\]\n]")
 _VALUE_ENDS = frozenset({")", "]", "}"})
+_HEADS = frozenset({"if", "while", "for", "with"})
 _BEFORE_REGEX = frozenset({"return", "typeof", "case", "in", "of", "await", "void", "else"})
 
 
@@ -33,6 +34,8 @@ class _Scanner:
         self.at = 0
         self.out: list[Token] = []
         self.braces: list[str] = []
+        self.heads: list[bool] = []
+        self.behind_head = False
 
     def run(self) -> list[Token]:
         while self.at < len(self.source) and len(self.out) < TOKENS:
@@ -110,6 +113,8 @@ class _Scanner:
         last = self.out[-1] if self.out else Token("sign", "")
         if last.kind in {"text", "number", "close"}:
             return False
+        if last == ("sign", ")"):
+            return self.behind_head
         return last.value in _BEFORE_REGEX if last.kind == "name" else last.value not in _VALUE_ENDS
 
     def _regex(self) -> None:
@@ -130,7 +135,11 @@ class _Scanner:
         self.at += 1
 
     def _sign(self, sign: str) -> None:
-        if sign == "{":
+        if sign == "(":
+            self.heads.append(bool(self.out) and self.out[-1].kind == "name" and self.out[-1].value in _HEADS)
+        elif sign == ")" and self.heads:
+            self.behind_head = self.heads.pop()
+        elif sign == "{":
             self.braces.append("{")
         elif sign == "}" and self.braces and self.braces.pop() == "${":
             self.out.append(Token("sign", "}$"))

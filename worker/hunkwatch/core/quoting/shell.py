@@ -19,6 +19,7 @@ _LEADERS = frozenset({
     "timeout", "nice", "stdbuf", "xargs", "codex", "%%bash", "%%sh", "uv", "run", "poetry", "npx", "bunx",
     "wsl",
 })  # fmt: skip
+_TAKES_A_WORD = frozenset({"-u", "-g", "-n", "-k", "-s", "-o", "-e", "-C", "-I", "--user", "--signal"})
 _ASKS = frozenset({"--help", "-h", "--version", "-V", "help"})
 _REMOTES = frozenset({"docker", "podman", "kubectl", "ssh", "nsenter", "chroot", "su", "devcontainer", "docker-compose"})
 _INTERPRETERS = {"python": "python", "python3": "python", "node": "javascript", "bun": "javascript"}
@@ -137,7 +138,7 @@ def _command_word(words: list[Text]) -> int | None:
             led = True
             if text == "command" and at + 1 < len(words) and words[at + 1].text in {"-v", "-V"}:
                 return None
-        elif not (led and (text.startswith("-") or "=" in text or text[:1].isdigit())):
+        elif not (led and (text.startswith("-") or "=" in text or text[:1].isdigit() or words[at - 1].text in _TAKES_A_WORD)):
             return at
     return None
 
