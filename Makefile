@@ -46,6 +46,13 @@ clean: ## Remove the virtual environment and every cache
 	@$(INSTALL) --editable '.[demo,postgres]' --group test
 	@touch $@
 
+# The SDK for servers before 4.59, in an environment of its own: the sandbox is held against both.
+.venv/.sdk4: .venv/.python
+	@test -x .venv/sdk4/bin/python || $(PYTHON) -m venv .venv/sdk4
+	@grep -v '^langfuse==' constraints.txt > .venv/sdk4/constraints.txt
+	@.venv/sdk4/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv/sdk4/constraints.txt 'langfuse==4.18.0'
+	@touch $@
+
 .venv/.check: .venv/.test
 	@$(INSTALL) --group check
 	@touch $@

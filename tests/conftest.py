@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
+
+
+def pytest_configure() -> None:
+    """Let a child process be interrupted even where this one was started in the background, with interruptions ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)
