@@ -57,6 +57,7 @@ def test_every_setting_has_a_variable_that_sets_it(key: str) -> None:
     """The rule that the head of the example states holds for each of them."""
     other = {
         "langfuse.base_url": "https://other.example",
+        "sweep.span": "7h",
         "scores.write": "blind_hunks",
         "scores.paths": "false",
         "store.url": "sqlite:////other.db",

@@ -352,3 +352,13 @@ def test_the_dump_for_the_log_hides_secrets() -> None:
     expected = ("pk-lf-1234...", "(set)", "postgresql://user:***@db:5432/x?...", "30s")
     assert expected == (dump["langfuse.public_key"], dump["langfuse.secret_key"], dump["store.url"], dump["sweep.every"])
     assert MARK not in f"{dump}{given!r}"
+
+
+def test_a_window_that_never_reaches_the_present_is_refused() -> None:
+    """Two settings that only together are wrong are named together, beside whatever else is wrong."""
+    found = problems(environ={"HUNKWATCH_SWEEP__SPAN": "10s", "HUNKWATCH_SWEEP__SETTLE": "10s", "HUNKWATCH_HTTP__PORT": "many"})
+
+    assert [
+        "[sweep]: span should be longer than settle, or no sweep reaches the present",
+        "HUNKWATCH_HTTP__PORT: should be a valid integer, unable to parse string as an integer, not 'many'",
+    ] == found

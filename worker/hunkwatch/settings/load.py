@@ -176,9 +176,13 @@ class _Reading:
         return Settings()
 
     def _explain(self, detail: ErrorDetails) -> None:
-        section, key, *deeper = (str(step) for step in detail["loc"])
-        dotted = f"{section}.{key}"
+        section, *keys = (str(step) for step in detail["loc"])
         what = detail["msg"].removeprefix("Value error, ").replace("Input should", "should", 1)
+        if not keys:
+            self.fault(f"[{section}]", what)
+            return
+        key, *deeper = keys
+        dotted = f"{section}.{key}"
         if detail["type"] == "too_short":
             what = "should hold at least one item"
         if deeper:

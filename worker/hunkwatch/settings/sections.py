@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from hunkwatch.settings.duration import Duration, Pause  # noqa: TC001 (pydantic evaluates the annotations)
 
@@ -100,6 +100,12 @@ class SweepSection(Section):
     rollup_every: Duration = Field(
         default=timedelta(minutes=10), description="While a trace goes on, its own scores are written this often."
     )
+
+    @model_validator(mode="after")
+    def _windows_reach_the_present(self) -> Self:
+        if self.span <= self.settle:
+            raise ValueError("span should be longer than settle, or no sweep reaches the present")
+        return self
 
 
 class DeliverySection(Section):
