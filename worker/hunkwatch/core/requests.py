@@ -59,6 +59,11 @@ def made(answer: object, *, cut: bool = False, whole_history: bool = False) -> t
 
     ``cut``: the end of the answer is lost. ``whole_history``: calls of earlier turns count too.
     """
+    for _ in range(unwrap.LAYERS):
+        if not isinstance(answer, str) or _OBJECT.match(answer) is None:
+            break
+        answer, whole = unwrap.decode(answer)
+        cut = cut or not whole
     walk = _Walk(whole_history=whole_history)
     walk.enter(answer, "", 0)
     found = walk.finish()
@@ -127,10 +132,10 @@ class _Walk:
                 self.enter(each, carrier, depth + 1)
         elif isinstance(value, dict):
             self._object(value, carrier, depth)
-        elif isinstance(value, str) and (carrier in _CARRIERS or not depth) and _OBJECT.match(value) is not None:
+        elif isinstance(value, str) and carrier in _CARRIERS and _OBJECT.match(value) is not None:
             decoded, _ = unwrap.decode(value)
-            if not isinstance(decoded, str) or depth < unwrap.LAYERS:
-                self.enter(decoded if decoded is not value else None, carrier, depth + 1)
+            if decoded is not value:
+                self.enter(decoded, carrier, depth + 1)
 
     def _object(self, value: dict[str, object], carrier: str, depth: int) -> None:
         if _is_answer(value):

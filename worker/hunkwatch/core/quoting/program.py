@@ -336,15 +336,15 @@ class _Reader:
         return self._built(glue.join([str(each) for each in items]))
 
     def _call(self, name: str) -> object:
-        made = self._arguments(name)
-        last = name.rpartition(".")[2]
-        if last in _SAME and len(made.arguments) == 1:
-            return made.arguments[0]
-        if last == "dedent" and made.arguments and isinstance(made.arguments[0], str):
-            return self._built(dedented(made.arguments[0])) if self.budget > 0 else DYNAMIC
-        return self._ran(made)
+        return self._ran(self._arguments(name))
 
     def _ran(self, made: Made) -> object:
+        """Note a call; return its value where it only passes a text on."""
+        last = made.name.rpartition(".")[2]
+        if last in _SAME and len(made.arguments) == 1:
+            return made.arguments[0]
+        if last == "dedent" and made.arguments and isinstance(made.arguments[0], str) and self.budget > 0:
+            return self._built(dedented(made.arguments[0]))
         self.made.append(made)
         return DYNAMIC
 
