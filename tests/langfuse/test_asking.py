@@ -18,7 +18,8 @@ from hunkwatch.langfuse import wire
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WINDOW = Window(datetime(2026, 11, 30, 9, tzinfo=UTC), datetime(2026, 11, 30, 10, tzinfo=UTC))
+NINE = datetime(2026, 11, 30, 9, tzinfo=UTC)
+WINDOW = Window(NINE, NINE + timedelta(hours=1))
 
 
 def test_nothing_is_asked_that_was_not_meant() -> None:
@@ -50,6 +51,14 @@ def test_no_row_of_a_window_is_outside_of_what_is_asked_for(start: datetime, len
 
     if moment < window.end:
         assert query["fromStartTime"] <= wire.spelled(kept) < query["toStartTime"]
+
+
+def test_a_window_that_ends_inside_a_millisecond_asks_for_all_of_it() -> None:
+    """The end is exclusive and rows stand at whole milliseconds, so half a millisecond more still holds the row at its start."""
+    window = Window(NINE + timedelta(microseconds=1500), NINE + timedelta(microseconds=2500))
+    query = wire.query(limit=1, window=window)
+
+    assert ("2026-11-30T09:00:00.001Z", "2026-11-30T09:00:00.003Z") == (query["fromStartTime"], query["toStartTime"])
 
 
 def test_times_are_spelled_in_utc() -> None:

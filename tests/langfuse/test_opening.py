@@ -21,6 +21,7 @@ from hunkwatch.sandbox import habits as sandbox_habits
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
 
     from hunkwatch.core.model import Score
     from hunkwatch.settings import LangfuseSection
@@ -91,6 +92,32 @@ async def test_a_proxy_in_the_environment_is_used(edge: Any, make_section: Secti
             found = await ids(langfuse)
 
     assert (["o1"], True) == (found, all(line.startswith("GET http://langfuse.invalid/api/") for line in proxy.lines))
+
+
+@pytest.mark.parametrize("content", [None, "no certificates"])
+async def test_certificates_that_cannot_be_read_stop(
+    edge: Any, make_section: Section, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str | None
+) -> None:
+    """A CA bundle of one's own is named in the environment; where it is missing or none, that is said in one line."""
+    bundle = tmp_path / "ca.pem"
+    if content is not None:
+        bundle.write_text(content, encoding="utf-8")
+    monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
+
+    with pytest.raises(Halt) as caught:
+        async with open_langfuse(make_section("https://langfuse.invalid"), clock=edge.clock, emit=edge.told.append):
+            pass
+    assert (Exit.CONFIG, True) == (caught.value.exit_code, "SSL_CERT_FILE" in caught.value.mend)
+
+
+@pytest.mark.parametrize("address", ["nonsense", "gopher://proxy.example", "http://[bad"])
+async def test_a_proxy_that_cannot_be_used_stops(edge: Any, make_section: Section, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    """A mistake in the environment is named as what it is."""
+    monkeypatch.setenv("HTTPS_PROXY", address)
+
+    with pytest.raises(Halt):
+        async with open_langfuse(make_section("https://langfuse.invalid"), clock=edge.clock, emit=edge.told.append):
+            pass
 
 
 async def test_an_upgrade_from_3_to_4_is_noticed_while_reading(edge: Any, make_section: Section) -> None:

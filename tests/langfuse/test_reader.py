@@ -319,6 +319,13 @@ async def test_an_earlier_start_on_a_later_page_is_news(edge: Any) -> None:
     assert [5, 1] == [one.start_time.second for page in pages for one in page.observations]
 
 
+async def test_reading_keeps_the_start_that_discovery_saw(edge: Any) -> None:
+    """A row that moved between the two phases keeps the earlier start: scores are stamped with the first that was ever seen."""
+    page = await ReaderV2(edge.script(answered(v2("o1", "2026-11-30T09:01:30.000Z"))), names=()).read([_observation("o1")])
+
+    assert [NINE] == [one.start_time for one in page.observations]
+
+
 async def test_ids_of_any_length_fit_into_an_address(edge: Any) -> None:
     """Batches are cut by the room that the ids take, so no proxy refuses the address."""
     rows = [_observation(f"{'ö' * 60}{number}") for number in range(100)]

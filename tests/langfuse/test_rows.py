@@ -139,9 +139,10 @@ def test_an_odd_row_is_read_as_far_as_it_goes(parts: dict[str, Any], changed: di
 
 def test_times_are_in_utc_whatever_they_came_in() -> None:
     """Their text is part of what is remembered, so one moment has one form."""
-    (found,) = wire.observations(page(row(startTime="2026-11-30T23:18:39.856+02:00", endTime="2026-11-30T21:18:40"))).observations
+    (offset,) = wire.observations(page(row(startTime="2026-11-30T23:18:39.856+02:00"))).observations
+    (naive,) = wire.observations(page(row(endTime="2026-11-30T21:18:40"))).observations
 
-    assert (UTC, UTC) == (found.start_time.tzinfo, found.end_time and found.end_time.tzinfo)
+    assert (UTC, UTC) == (offset.start_time.tzinfo, naive.end_time and naive.end_time.tzinfo)
 
 
 @pytest.mark.parametrize(
@@ -151,6 +152,8 @@ def test_times_are_in_utc_whatever_they_came_in() -> None:
         ({"id": "o1", "traceId": "t1", "startTime": "x"}, ObservationKey("t1", "o1"), "its start time cannot be read"),
         ({"id": "o1", "traceId": "t1"}, ObservationKey("t1", "o1"), "its start time cannot be read"),
         ({"traceId": "t1", "startTime": START}, ObservationKey("t1", ""), "it has no id"),
+        ({"id": "", "traceId": "t1", "startTime": START}, ObservationKey("t1", ""), "it has no id"),
+        ({"id": "o1", "traceId": "", "startTime": START}, ObservationKey("", "o1"), "it belongs to no trace"),
         (None, ObservationKey("", ""), "it has no id"),
         ([1], ObservationKey("", ""), "it has no id"),
     ],

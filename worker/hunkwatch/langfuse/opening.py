@@ -173,11 +173,23 @@ async def check_langfuse(section: LangfuseSection, *, clock: Clock, emit: Emit) 
 
 @asynccontextmanager
 async def _conversation(section: LangfuseSection, *, clock: Clock, emit: Emit, attempts: int = ATTEMPTS) -> AsyncIterator[Http]:
-    async with httpx.AsyncClient(
-        base_url=f"{section.base_url}/",
-        auth=httpx.BasicAuth(section.public_key, section.secret_key.get_secret_value()),
-        timeout=httpx.Timeout(section.timeout.total_seconds(), connect=min(10.0, section.timeout.total_seconds())),
-        limits=_CONNECTIONS,
-        headers={"User-Agent": f"hunkwatch/{version('hunkwatch')}", "Accept": "application/json"},
-    ) as client:
+    async with _client(section) as client:
         yield Http(client, clock=clock, emit=emit, per_minute=section.requests_per_minute, attempts=attempts)
+
+
+def _client(section: LangfuseSection) -> httpx.AsyncClient:
+    """Return a client that obeys the environment's proxies and certificates; raises Halt when these are of no use."""
+    try:
+        return httpx.AsyncClient(
+            base_url=f"{section.base_url}/",
+            auth=httpx.BasicAuth(section.public_key, section.secret_key.get_secret_value()),
+            timeout=httpx.Timeout(section.timeout.total_seconds(), connect=min(10.0, section.timeout.total_seconds())),
+            limits=_CONNECTIONS,
+            headers={"User-Agent": f"hunkwatch/{version('hunkwatch')}", "Accept": "application/json"},
+        )
+    except OSError as error:
+        mend = "Correct SSL_CERT_FILE or SSL_CERT_DIR: a file or folder of certificates in PEM form."
+        raise Halt("the certificates to trust cannot be read", mend=mend) from error
+    except (ValueError, httpx.InvalidURL) as error:
+        mend = "Correct HTTP_PROXY, HTTPS_PROXY, ALL_PROXY or NO_PROXY: addresses like http://proxy.example:3128."
+        raise Halt("the proxy of the environment cannot be used", mend=mend) from error
