@@ -34,6 +34,7 @@ SUCCESS = "Success. Updated the following files:\nM src/declined_approval.py\n"
         ({"status": "completed", "output": "x"}, APPLIED),
         ({"content": "Done!", "type": "tool", "status": "success"}, APPLIED),
         ([{"type": "text", "text": "Done!"}], APPLIED),
+        ({"is_error": False, "content": "see the file"}, APPLIED),
         ("apply_patch verification failed: Failed to find expected lines in src/approval.py", FAILED),
         ("bash: line 1: apply_patch: command not found", FAILED),
         ("patch rejected: empty patch", FAILED),

@@ -81,6 +81,7 @@ _NEVER = frozenset({"EMBEDDING", "RETRIEVER", "EVALUATOR", "GUARDRAIL"})
 _TRANSCRIPTS = frozenset({"codex.terminal", "codex.transcript"})
 _NODES = ("tool_invoker", "ToolInvoker")
 _NODE_ITEMS = 1000
+_LONG_METADATA = 10_000
 _TOOL_KEYS = ("codex.tool_name", "tool_name", "toolName", "tool")
 _TOOL_ATTRIBUTES = ("gen_ai.tool.name", "ai.toolCall.name", "tool.name", "tool_name")
 _ID_KEYS = ("codex.call_id", "call_id", "callID", "callId", "tool_call_id", "toolCallId", "tool_id", "tool_use_id")
@@ -97,8 +98,13 @@ def calls(observation: Observation) -> tuple[Call, ...]:
     if observation.type in _NEVER or observation.name in _TRANSCRIPTS:
         return ()
     if observation.type in _MODEL or observation.type in _COPIES:
-        return _requested(observation)
+        return () if _says_nothing(observation.output) else _requested(observation)
     return _executed(observation)
+
+
+def _says_nothing(io: object) -> bool:
+    """Say cheaply whether a raw text cannot hold a call: every marker and every name of a patch tool has these letters."""
+    return isinstance(io, str) and "atch" not in io
 
 
 def answers(observation: Observation) -> dict[str, Outcome]:
@@ -157,6 +163,8 @@ def _executed(observation: Observation) -> tuple[Call, ...]:
     if kind is Kind.OTHER and name:
         kind = tools.kind(name)
     given = observation.input
+    if kind is not Kind.PATCH and _says_nothing(given):
+        return ()
     if given in (None, "") and kind is Kind.PATCH:
         given = next((attributes[key] for key in _HIDDEN_INPUT if key in attributes), given)
     argument, whole = _value(given)
@@ -165,6 +173,9 @@ def _executed(observation: Observation) -> tuple[Call, ...]:
         return node
     if kind is Kind.OTHER and observation.type != "TOOL":
         return ()
+    inner = requests.item(_mapping(argument).get("params", argument), "tool_call") if kind is Kind.OTHER else None
+    if inner is not None:
+        kind, argument = tools.kind(inner.name), inner.argument
     producer = producers.recognise(PRODUCERS, observation.name, metadata, given=argument, answered=answer)
     if given in (None, "") and (producer in _HALVES or (observation.type != "TOOL" and tools.bare(observation.name) == "patch")):
         return ()
@@ -256,11 +267,11 @@ def _value(io: object) -> tuple[object, bool]:
 def _metadata(observation: Observation) -> Mapping[str, object]:
     """Return the metadata; some servers keep its strings quoted and its objects as text."""
     metadata = observation.metadata
-    return {} if not isinstance(metadata, dict) else {str(key): _plain(value) for key, value in metadata.items()}
+    return {} if not isinstance(metadata, dict) else {str(key): _plain(str(key), value) for key, value in metadata.items()}
 
 
-def _plain(value: object) -> object:
-    if isinstance(value, str) and value[:1] in {'"', "{"} and len(value) < 100 * cuts.MARK_LENGTH:
+def _plain(key: str, value: object) -> object:
+    if isinstance(value, str) and value[:1] in {'"', "{"} and (key == "attributes" or len(value) < _LONG_METADATA):
         return unwrap.decode(value)[0]
     return value
 

@@ -163,6 +163,8 @@ def _status(place: Mapping[str, object]) -> Outcome | None:
         if key in {"exit_code", "exitCode", "returncode"}:
             if word.lstrip("-").isdigit():
                 return Outcome.APPLIED if word == "0" else Outcome.FAILED
+        elif key in {"is_error", "isError"} and value is False:
+            return Outcome.APPLIED
         elif key in {"is_error", "isError", "error", "error_type"}:
             if (value and word not in {"false", "none", "null", ""}) or isinstance(value, dict):
                 return Outcome.FAILED

@@ -75,7 +75,8 @@ def runs(text: str, *, shell_is_powershell: bool = False) -> Sequence[Fed | Nest
     head = body if at < 0 else body[:at]
     if at >= 0 and head.strip() == "***":
         return [Fed(body)]
-    if _TOOLS.search(head) is not None:
+    is_javascript = "apply_patch(" in body and _HEREDOC not in head and any(word in head for word in _JAVASCRIPT)
+    if is_javascript or _TOOLS.search(head) is not None:
         return _program(javascript.made(body), len(body))
     if _HERE_STRING.search(body) is not None or any(word in head for word in _POWERSHELL):
         found: Sequence[Fed | Nested] = powershell.feeds(body)
@@ -84,8 +85,6 @@ def runs(text: str, *, shell_is_powershell: bool = False) -> Sequence[Fed | Nest
     found = _shell(body)
     if found or _HEREDOC in head:
         return found
-    if any(word in head for word in _JAVASCRIPT):
-        return _program(javascript.made(body), len(body))
     if any(word in head for word in _PYTHON):
         return _program(python.made(body), len(body))
     return ()
@@ -200,7 +199,7 @@ def vector(words: Sequence[str]) -> Script | Fed | None:
         if shell.is_shell(word):
             script = next((words[i + 1] for i in range(at + 1, len(words) - 1) if shell.is_script_flag(words[i])), None)
             return None if script is None else Script(script)
-        if not shell.is_leader(word) and not word.startswith("-"):
+        if not (shell.is_leader(word) or word.startswith("-") or (at and ("=" in word or word[:1].isdigit()))):
             return None
     return None
 
