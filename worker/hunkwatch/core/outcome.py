@@ -59,6 +59,8 @@ _TEXT_KEYS = (
     "details",
 )
 _STATUS_KEYS = ("success", "status", "is_error", "isError", "ok", "exit_code", "exitCode", "returncode", "error", "error_type")
+_EXIT_KEYS = frozenset({"exit_code", "exitCode", "returncode"})
+_ERROR_KEYS = frozenset({"is_error", "isError", "error", "error_type"})
 _CODE_HEADS = ("exit code:", "process exited with code", "exit code ")
 
 
@@ -155,23 +157,19 @@ def _structured(output: object, metadata: Mapping[str, object]) -> Outcome | Non
 
 
 def _status(place: Mapping[str, object]) -> Outcome | None:
-    for key in _STATUS_KEYS:
-        if key not in place:
-            continue
-        value = place[key]
-        word = str(value).lower() if isinstance(value, (str, bool, int)) else ""
-        if key in {"exit_code", "exitCode", "returncode"}:
-            if word.lstrip("-").isdigit():
-                return Outcome.APPLIED if word == "0" else Outcome.FAILED
-        elif key in {"is_error", "isError"} and value is False:
-            return Outcome.APPLIED
-        elif key in {"is_error", "isError", "error", "error_type"}:
-            if (value and word not in {"false", "none", "null", ""}) or isinstance(value, dict):
-                return Outcome.FAILED
-        elif word in _REFUSED:
-            return Outcome.REJECTED
-        elif word in _BAD:
-            return Outcome.FAILED
-        elif word in _GOOD:
-            return Outcome.APPLIED
-    return None
+    told = (_verdict(key, place[key]) for key in _STATUS_KEYS if key in place)
+    return next((each for each in told if each is not None), None)
+
+
+def _verdict(key: str, value: object) -> Outcome | None:
+    """Return what one field of a result says, or None when it says nothing."""
+    word = str(value).lower() if isinstance(value, (str, bool, int)) else ""
+    if key in _EXIT_KEYS:
+        return None if not word.lstrip("-").isdigit() else Outcome.APPLIED if word == "0" else Outcome.FAILED
+    if key in _ERROR_KEYS:
+        if word in {"false", "none", "null", ""} and not isinstance(value, dict):
+            return Outcome.APPLIED if value is False else None
+        return Outcome.FAILED if value else None
+    if word in _REFUSED:
+        return Outcome.REJECTED
+    return Outcome.FAILED if word in _BAD else Outcome.APPLIED if word in _GOOD else None
