@@ -104,14 +104,20 @@ class Onlooker:
 
 
 def _hurried(project: Project, patience: timedelta) -> Project:
-    """Return the project with every trace counting as quiet, and with looks that follow each other quickly."""
-    step = min(_LOOK_EVERY, max(project.delivery.look_after[0], timedelta(milliseconds=100)))
-    looks = max(len(project.delivery.look_after), patience // step + 2)
+    """Return the project with every trace counting as quiet, and with looks that fit into the patience."""
     return replace(
         project,
         sweep=project.sweep.model_copy(update={"quiet": timedelta(0)}),
-        delivery=project.delivery.model_copy(update={"look_after": (step,) * looks}),
+        delivery=project.delivery.model_copy(update={"look_after": _looks(project.delivery.look_after, patience)}),
     )
+
+
+def _looks(configured: tuple[timedelta, ...], patience: timedelta) -> tuple[timedelta, ...]:
+    """Keep looks that leave time for another send; else look quickly, and leave another send to the next pass."""
+    if sum(configured, timedelta(0)) < patience:
+        return configured
+    step = min(_LOOK_EVERY, configured[0])
+    return (step,) * (patience // step + 2)
 
 
 async def _sweep(project: Project, stop: asyncio.Event) -> Swept:
