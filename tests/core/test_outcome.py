@@ -25,6 +25,7 @@ SUCCESS = "Success. Updated the following files:\nM src/declined_approval.py\n"
         ("Updated a.py\nMoved a.py to b.py", APPLIED),
         ("Created a.py", APPLIED),
         ("Script completed\nWall time 1 seconds\nOutput:\n\n{}", APPLIED),
+        ("Chunk ID: 5a\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\n", APPLIED),
         ("Done!", APPLIED),
         ('"ok"', APPLIED),
         ("OK", APPLIED),

@@ -110,6 +110,8 @@ def test_what_we_read_is_what_bash_hands_over(name: str, tmp_path: object) -> No
         ("docker exec -i box apply_patch <<'E'\nx\nE", [Fed("x\n")]),
         ("sudo -u me env A=b timeout 5 apply_patch 'x\ny'", [Fed("x\ny")]),
         ("python3 - <<'E'\napply_patch('x')\nE", [Fed("apply_patch('x')\n", language="python")]),
+        ("python3 tools/apply_patch.py --dry-run in.json | tee log", []),
+        ("./apply_patch.sh <<'E'\n*** x\nE", [Fed("*** x\n")]),
         ("x=$((1<<2)); apply_patch 'x\ny'", [Fed("x\ny")]),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunkwatch.core import cuts, scripts, unwrap
+from hunkwatch.core import cuts, layers, scripts, unwrap
 from hunkwatch.core.tools import Kind
 from hunkwatch.core.unwrap import Found
 
@@ -108,11 +108,11 @@ def test_a_decoded_patch_is_never_unescaped(text: object) -> None:
     assert [PATCH] == [found.text for found in unwrap.find(text, Kind.PATCH)]
 
 
-@pytest.mark.parametrize("layers", range(unwrap.LAYERS + 1))
-def test_layers_are_undone_up_to_the_bound(layers: int) -> None:
+@pytest.mark.parametrize("count", range(layers.LAYERS + 1))
+def test_layers_are_undone_up_to_the_bound(count: int) -> None:
     """Five are; a text that is quoted more often is left as it is."""
     text: str = PATCH
-    for _ in range(layers):
+    for _ in range(count):
         text = json.dumps(text)
 
     assert [PATCH] == [found.text for found in unwrap.find(text, Kind.PATCH)]
@@ -185,7 +185,12 @@ def test_a_call_that_cannot_be_read_says_why(argument: object, why: str) -> None
         ({"path": "a", "edits": [{"old": "a", "new": "b"}]}, ()),
         ({"files": ["a"]}, ()),
         ({"mode": "replace", "path": "a", "old_string": "x", "new_string": "y"}, ()),
-        ({"input": "please"}, (Found("please"),)),
+        ({"input": "please fix"}, (Found("please fix"),)),
+        ({"patch": "fix-12.patch"}, ()),
+        ({"args": ["src/a.py"], "kwargs": {}}, ()),
+        ({"input": PATCH.split("\n")}, (Found(PATCH),)),
+        ({"type": "function_call", "name": "x", "arguments": json.dumps({"input": PATCH})}, (Found(PATCH),)),
+        ({"id": "i", "function": {"name": "x", "arguments": json.dumps({"input": PATCH})}}, (Found(PATCH),)),
         ({"path": "a.py", "diff": "@@\n-a\n+b"}, (Found(SMALL, flags=frozenset({"headerless", "synthesized"})),)),
         ("*** Add File: a\n+b", (Found("*** Begin Patch\n*** Add File: a\n+b\n*** End Patch", flags=frozenset({"synthesized"})),)),
         ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b", (Found("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b", flags=frozenset({"unified"})),)),
@@ -209,6 +214,7 @@ def test_what_a_patch_tool_may_be_given(argument: object, expected: tuple[Found,
         ({"command": "bash", "args": ["-c", f"apply_patch <<'E'\n{PATCH}\nE"]}, [PATCH]),
         ({"command": ["env", "A=b", "/bin/bash", "-c", f"apply_patch <<'E'\n{PATCH}\nE"]}, [PATCH]),
         ({"command": PATCH}, [PATCH]),
+        ({"command": 'apply_patch "*** Begin Patch\n@\'\n\\$\n*** End Patch"'}, ["*** Begin Patch\n@'\n$\n*** End Patch"]),
         ({"command": ["ls"]}, []),
         ({"command": f"echo '{PATCH[:40]}'"}, []),
         ({"command": "git diff | apply_patch"}, [None]),

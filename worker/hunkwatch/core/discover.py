@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from hunkwatch.core import cuts, outcome, producers, requests, results, tools, unwrap
+from hunkwatch.core import cuts, layers, outcome, producers, requests, results, tools, unwrap
 from hunkwatch.core.model import Call, Evidence, Outcome
 from hunkwatch.core.producers import Sign
 from hunkwatch.core.tools import Kind
@@ -261,7 +261,7 @@ def _value(io: object) -> tuple[object, bool]:
     """Return an input or output as a value, and whether it is whole; raw text that is not JSON stays text."""
     if not isinstance(io, str) or io.lstrip()[:1] not in {"{", "[", '"'} or cuts.is_placeholder(io):
         return io, True
-    return unwrap.decode(io)
+    return layers.decode(io)
 
 
 def _metadata(observation: Observation) -> Mapping[str, object]:
@@ -272,7 +272,7 @@ def _metadata(observation: Observation) -> Mapping[str, object]:
 
 def _plain(key: str, value: object) -> object:
     if isinstance(value, str) and value[:1] in {'"', "{"} and (key == "attributes" or len(value) < _LONG_METADATA):
-        return unwrap.decode(value)[0]
+        return layers.decode(value)[0]
     return value
 
 

@@ -61,6 +61,7 @@ _TEXT_KEYS = (
 _STATUS_KEYS = ("success", "status", "is_error", "isError", "ok", "exit_code", "exitCode", "returncode", "error", "error_type")
 _EXIT_KEYS = frozenset({"exit_code", "exitCode", "returncode"})
 _ERROR_KEYS = frozenset({"is_error", "isError", "error", "error_type"})
+_HEAD_LINES = 6
 _CODE_HEADS = ("exit code:", "process exited with code", "exit code ")
 
 
@@ -103,10 +104,10 @@ def _plain(lowered: str) -> Outcome:
     body = lowered.strip().strip('"').strip()
     if not body:
         return Outcome.UNKNOWN
-    first = body.split("\n", 1)[0]
-    for head in _CODE_HEADS:
-        if first.startswith(head):
-            return Outcome.APPLIED if first[len(head) :].strip() == "0" else Outcome.FAILED
+    for line in body.split("\n", _HEAD_LINES)[:_HEAD_LINES]:
+        for head in _CODE_HEADS:
+            if line.startswith(head):
+                return Outcome.APPLIED if line[len(head) :].strip() == "0" else Outcome.FAILED
     if body.startswith(_FAILED_STARTS):
         return Outcome.FAILED
     if body in _BARE or body.startswith(_APPLIED_STARTS):

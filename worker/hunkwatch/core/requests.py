@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from hunkwatch.core import unwrap
+from hunkwatch.core import layers
 
 DEPTH = 24
 _ITEMS = 20_000
@@ -59,10 +59,10 @@ def made(answer: object, *, cut: bool = False, whole_history: bool = False) -> t
 
     ``cut``: the end of the answer is lost. ``whole_history``: calls of earlier turns count too.
     """
-    for _ in range(unwrap.LAYERS):
+    for _ in range(layers.LAYERS):
         if not isinstance(answer, str) or _OBJECT.match(answer) is None:
             break
-        answer, whole = unwrap.decode(answer)
+        answer, whole = layers.decode(answer)
         cut = cut or not whole
     walk = _Walk(whole_history=whole_history)
     walk.enter(answer, "", 0)
@@ -133,7 +133,7 @@ class _Walk:
         elif isinstance(value, dict):
             self._object(value, carrier, depth)
         elif isinstance(value, str) and carrier in _CARRIERS and _OBJECT.match(value) is not None:
-            decoded, _ = unwrap.decode(value)
+            decoded, _ = layers.decode(value)
             if decoded is not value:
                 self.enter(decoded, carrier, depth + 1)
 
@@ -166,7 +166,7 @@ def _spread(request: Request) -> list[Request]:
     if "parallel" not in request.name.lower():
         return [request]
     if isinstance(argument, str):
-        argument, _ = unwrap.decode(argument)
+        argument, _ = layers.decode(argument)
     uses = argument.get("tool_uses") if isinstance(argument, dict) else None
     if not isinstance(uses, list):
         return [request]

@@ -78,7 +78,7 @@ def runs(text: str, *, shell_is_powershell: bool = False) -> Sequence[Fed | Nest
     is_javascript = "apply_patch(" in body and _HEREDOC not in head and any(word in head for word in _JAVASCRIPT)
     if is_javascript or _TOOLS.search(head) is not None:
         return _program(javascript.made(body), len(body))
-    if _HERE_STRING.search(body) is not None or any(word in head for word in _POWERSHELL):
+    if _HERE_STRING.search(head) is not None or any(word in head for word in _POWERSHELL):
         found: Sequence[Fed | Nested] = powershell.feeds(body)
         if found:
             return found

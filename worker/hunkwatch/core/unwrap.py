@@ -1,7 +1,7 @@
 """From an argument to the patches in it: through JSON in JSON, Python and Go literals, shell, PowerShell and source code.
 
 ``find`` takes the argument of one call as it was recorded, a JSON value or a text, and what kind of tool it was given to. Only whole
-strings are decoded, at most ``LAYERS`` deep, and a text whose markers stand on lines of their own is never unescaped. Total, and
+strings are decoded, at most ``layers.LAYERS`` deep, and a text whose markers stand on lines of their own is never unescaped. Total, and
 linear in the length of the text; a text without a marker costs one search.
 """
 
@@ -10,18 +10,17 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from hunkwatch.core import cuts, grammar, operations, scripts
+from hunkwatch.core import cuts, grammar, layers, operations, scripts
 from hunkwatch.core.model import Action, Malformed
 from hunkwatch.core.operations import Operation
-from hunkwatch.core.quoting import escapes, golang, loose
+from hunkwatch.core.quoting import loose
 from hunkwatch.core.tools import Kind, kind
 
-LAYERS = 5
-"""How many layers of quoting are undone."""
 CALLS = 1000
 """How many patches of one argument are taken; more than a person would ever read."""
 _NESTED = 12
 _ITEMS = 1000
+_WORD_LENGTH = 300
 
 _PATCH_KEYS = (
     "input",
@@ -41,7 +40,8 @@ _SURE_KEYS = frozenset({"input", "patch", "patchText", "patch_text", "__arg1"})
 _SCRIPT_KEYS = ("command", "cmd", "commands", "script", "code", "source", "input", "action", "cmds", "shell_command", "bash", "__arg1")
 _WRAPPERS = (
     "arguments", "args", "kwargs", "parameters", "params", "tool_input", "toolInput", "tool_args", "toolArgs", "tool_arguments",
-    "payload", "request", "operation", "operations", "body", "data", "value", "command", "cmd", "script", "code", "raw",
+    "payload", "request", "operation", "operations", "body", "data", "value", "function", "custom", "tool_call", "command", "cmd",
+    "script", "code", "raw",
 )  # fmt: skip
 _MODES = frozenset({"", "patch", "apply", "apply_patch", "v4a", "default"})
 _FIELDS = re.compile(r"(?:[A-Za-z_]\w*+\()?+[A-Za-z_]\w*+=['\"]")
@@ -62,26 +62,6 @@ def find(argument: object, of: Kind, *, cut: bool = False) -> tuple[Found, ...]:
     search = _Search(of, cut=cut)
     search.value(argument, 0)
     return tuple(search.found)
-
-
-def decode(text: str) -> tuple[object, bool]:
-    """Return what a whole text says, one layer down, and whether all of it was there; the text itself when it says nothing else."""
-    body = text.strip()
-    value = loose.load(body)
-    if value is not loose.NOT_JSON:
-        return value, True
-    if body[:1] == '"' and (literal := golang.unquote(body)) is not None:
-        return (cuts.uncut(literal) or literal), escapes.closing(body, 1, '"') >= 0
-    short = cuts.uncut(body) or cuts.unellipsed(body)
-    read = loose.read(short or body)
-    if isinstance(read.value, (dict, list, str)) and read.value and not (read.broken and short is None and not _is_meant(body, read.value)):
-        return read.value, read.whole and short is None
-    return text, True
-
-
-def _is_meant(body: str, value: object) -> bool:
-    """Say whether a text that stops making sense was an object all the same."""
-    return body[:1] == "{" and isinstance(value, dict) and bool(value)
 
 
 class _Search:
@@ -126,13 +106,13 @@ class _Search:
     def _decoded(self, body: str, depth: int) -> bool:
         """Go one layer down, if there is one; say whether there was."""
         if body[0] in _QUOTES or (self.kind is Kind.PATCH and _FIELDS.match(body)):
-            value, whole = decode(body)
+            value, whole = layers.decode(body)
             if not (isinstance(value, str) and value == body) and self._goes_on(value, body, depth):
                 self.cut = self.cut or not whole
                 self.value(value, depth + 1)
                 return True
-        if depth <= LAYERS and self.kind is not Kind.SCRIPT and _is_escaped(body):
-            self.text(escapes.undo(body, escapes.JSON), depth + 1)
+        if depth <= layers.LAYERS and self.kind is not Kind.SCRIPT and layers.is_escaped(body):
+            self.text(layers.unescaped(body), depth + 1)
             return True
         return False
 
@@ -148,7 +128,7 @@ class _Search:
     def _goes_on(self, value: object, body: str, depth: int) -> bool:
         """Say whether a decoded text is looked into: a shell script may start like a list or an object."""
         if isinstance(value, str):
-            return depth <= LAYERS
+            return depth <= layers.LAYERS
         if self.kind is Kind.SCRIPT:
             return (isinstance(value, dict) and any(key in value for key in (*_SCRIPT_KEYS, *_WRAPPERS))) or loose.load(
                 body
@@ -183,8 +163,8 @@ class _Search:
         first = len(self.found)
         if not text.strip():
             self.miss("empty")
-        elif _is_escaped(text):
-            self.patch(escapes.undo(text.strip(), escapes.JSON))
+        elif layers.is_escaped(text):
+            self.patch(layers.unescaped(text.strip()))
         else:
             self.patch(text.strip())
         if expanded:
@@ -202,6 +182,8 @@ class _Search:
         flags |= {"truncated"} if was_cut else set()
         body = _unfenced(body)
         text, how = _without_markers(body, self.path, whole=not was_cut)
+        if not how and _is_word(text):
+            return
         self.add(Found(text, flags=frozenset(flags | how)))
 
     def _trimmed(self, text: str, flags: set[str], *, last: bool) -> Found:
@@ -239,6 +221,8 @@ class _Search:
             return
         if not value and depth <= 1:
             self.miss("empty")
+        if value.get("args") and value.get("kwargs") == {}:
+            value = {key: each for key, each in value.items() if key != "kwargs"}
         self.path = operations.path_of(value)
         if self._first_of(value, _PATCH_KEYS, depth) or self._first_of(value, _WRAPPERS, depth):
             return
@@ -328,7 +312,10 @@ class _Search:
             else:
                 self.handed(vector.text)
         elif len(words) == 1:
-            self.value(words[0], depth + 1)
+            if self.kind is not Kind.PATCH or not words[0].strip() or _may_be_patch(words[0]):
+                self.value(words[0], depth + 1)
+        elif self.kind is Kind.PATCH and not any("\n" in each for each in words) and grammar.envelopes("\n".join(words)):
+            self.patch("\n".join(words))
         elif self.kind is Kind.PATCH:
             for each in words:
                 if _may_be_patch(each):
@@ -340,14 +327,6 @@ def _missing(body: str) -> str:
     if not body or body in {"{}", "[]", "null", "None", '""', "''"}:
         return "empty"
     return "redacted" if cuts.is_placeholder(body) else "overflow" if cuts.is_overflow(body) else ""
-
-
-def _is_escaped(text: str) -> bool:
-    r"""Say whether a one-line text has a written-out ``\n`` behind the marker instead of a line end: one more layer to undo."""
-    at = text.find("Begin Patch")
-    if at < 0 or "\n" in text.strip():
-        return False
-    return text[at + 11 : at + 24].lstrip(" *").startswith(("\\n", "\\r\\n", "\\\\n"))
 
 
 def _has_end(text: str) -> bool:
@@ -367,6 +346,11 @@ def _without_markers(body: str, path: str, *, whole: bool) -> tuple[str, set[str
     if not path:
         return body, {"headerless"}
     return operations.envelope([Operation(Action.UPDATE, path, body)], whole=whole), {"headerless", "synthesized"}
+
+
+def _is_word(text: str) -> bool:
+    """Say whether a text is a name or a path: the argument of another tool of the same name."""
+    return not any(map(str.isspace, text[:_WORD_LENGTH])) and len(text) < _WORD_LENGTH and text[:1] != "*"
 
 
 def _may_be_patch(text: str) -> bool:

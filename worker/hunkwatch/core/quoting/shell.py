@@ -20,6 +20,7 @@ _LEADERS = frozenset({
     "wsl",
 })  # fmt: skip
 _TAKES_A_WORD = frozenset({"-u", "-g", "-n", "-k", "-s", "-o", "-e", "-C", "-I", "--user", "--signal"})
+_PROGRAMS = (".py", ".sh", ".js", ".ts", ".rb")
 _ASKS = frozenset({"--help", "-h", "--version", "-V", "help"})
 _REMOTES = frozenset({"docker", "podman", "kubectl", "ssh", "nsenter", "chroot", "su", "devcontainer", "docker-compose"})
 _INTERPRETERS = {"python": "python", "python3": "python", "node": "javascript", "bun": "javascript"}
@@ -56,7 +57,7 @@ def feeds(script: str) -> tuple[Fed, ...]:
 def is_patch_command(word: str) -> bool:
     """Say whether a command word runs the patch command, wherever it is installed."""
     base = word.replace("\\", "/").rpartition("/")[2].lower().removeprefix("!")
-    for suffix in (".py", ".sh", ".exe", ".bat", ".cmd", ".js"):
+    for suffix in (*_PROGRAMS, ".exe", ".bat", ".cmd"):
         base = base.removesuffix(suffix)
     return base in COMMANDS
 
@@ -112,7 +113,7 @@ def _follow(command: Command, stdin: Text | None, state: _State, depth: int, *, 
     name = words[at].text or ""
     rest = words[at + 1 :]
     if is_patch_command(name):
-        _feed(rest, stdin, state, depth, fed_by_pipe=fed_by_pipe)
+        _feed(words[at:], stdin, state, depth, fed_by_pipe=fed_by_pipe)
         return None
     if name == "read" and stdin is not None and rest and rest[-1].text:
         state.variables[rest[-1].text] = _Held(stdin, [])
@@ -148,21 +149,27 @@ def is_leader(word: str) -> bool:
     return word in _LEADERS or (word.startswith("/") and word.rpartition("/")[2] in _LEADERS)
 
 
-def _feed(rest: list[Text], stdin: Text | None, state: _State, depth: int, *, fed_by_pipe: bool) -> None:
-    arguments = [word for word in rest if word.text is None or not word.text.startswith("-") or "\n" in word.text]
+def _feed(words: list[Text], stdin: Text | None, state: _State, depth: int, *, fed_by_pipe: bool) -> None:
+    """Note what one run of the patch command gets. A program of a project that has its name counts only with a patch."""
+    fed = _given(words[1:], stdin, state, depth, fed_by_pipe=fed_by_pipe)
+    if fed is not None and not ((words[0].text or "").endswith(_PROGRAMS) and "***" not in (fed.text or "")):
+        state.fed.append(fed)
+
+
+def _given(rest: list[Text], stdin: Text | None, state: _State, depth: int, *, fed_by_pipe: bool) -> Fed | None:
+    """Return the patch that a run of the command gets, or None when it gets nothing at all."""
     if any(word.text in _ASKS for word in rest):
-        return
+        return None
+    arguments = [word for word in rest if word.text is None or not word.text.startswith("-") or "\n" in word.text]
     value = _value(arguments[0], state, depth) if arguments else None
-    if value is not None and (stdin is None or "\n" in (value.text or "")):
-        held = _take(state.files, value.text) if value.text is not None and "\n" not in value.text else None
-        value = held or value
-        if held is None and value.text is not None and "\n" not in value.text and _is_path(value.text):
-            value = Text(None)
-        state.fed.append(Fed(value.text, value.expanded))
-    elif stdin is not None:
-        state.fed.append(Fed(stdin.text, stdin.expanded))
-    elif fed_by_pipe:
-        state.fed.append(Fed(None))
+    if value is None or (stdin is not None and "\n" not in (value.text or "")):
+        value = stdin
+    elif value.text is not None and "\n" not in value.text:
+        held = _take(state.files, value.text)
+        value = held or (Text(None) if _is_path(value.text) else value)
+    if value is None:
+        return Fed(None) if fed_by_pipe else None
+    return Fed(value.text, value.expanded)
 
 
 def _is_path(text: str) -> bool:
@@ -254,7 +261,7 @@ def _descend(name: str, words: list[Text], stdin: Text | None, state: _State, de
     if name in _REMOTES:
         at = next((at for at, word in enumerate(words) if is_patch_command(word.text or "")), None)
         if at is not None:
-            _feed(words[at + 1 :], stdin, state, depth, fed_by_pipe=False)
+            _feed(words[at:], stdin, state, depth, fed_by_pipe=False)
             return
     if name in {"ssh", "su"}:
         script = _value(words[-1], state, depth)
@@ -279,7 +286,7 @@ def _interpret(language: str, words: list[Text], stdin: Text | None, state: _Sta
     if flag is not None:
         source: Text | None = _value(words[flag + 1], state, depth)
     elif plain and is_patch_command(plain[0].text or ""):
-        _feed(plain[1:], stdin, state, depth, fed_by_pipe=False)
+        _feed(plain, stdin, state, depth, fed_by_pipe=False)
         return
     else:
         source = None if plain else stdin
