@@ -1,5 +1,6 @@
 # Everything a developer or a newcomer types. `make help` lists it.
 PYTHON ?= python3
+FUZZ_SECONDS ?= 600
 BIN := .venv/bin
 INSTALL := PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
@@ -27,6 +28,11 @@ format: .venv/.check ## Mend what the linter can mend
 
 bench: .venv/.bench ## Measure speed and size against what else does the job, as ratios in one run
 	@$(BIN)/python tests/bench/run.py
+
+fuzz: .venv/.fuzz ## Fuzz finding and reading under coverage guidance (FUZZ_SECONDS each, 600 unless told)
+	@for target in discover unwrap grammar; do \
+	    $(BIN)/python tests/fuzz/fuzz.py $$target -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 || exit 1; \
+	done
 
 clean: ## Remove the virtual environment and every cache
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
@@ -59,4 +65,8 @@ clean: ## Remove the virtual environment and every cache
 
 .venv/.bench: .venv/.test
 	@$(INSTALL) --group bench
+	@touch $@
+
+.venv/.fuzz: .venv/.test
+	@$(INSTALL) --group fuzz
 	@touch $@
