@@ -490,3 +490,12 @@ def test_parsing_is_linear(unit: str) -> None:
     assert isinstance(grammar.parse(text), Patch)
     assert isinstance(grammar.parse(unit * 100_000), Patch | Malformed)
     assert grammar.looks_like_patch(text)
+
+
+def test_a_unified_pair_below_an_indented_header_is_no_change() -> None:
+    """The section that the lines above open decides what the pair is, however its header is written."""
+    patch = grammar.parse("prose\n  *** Update File: a\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n")
+
+    assert isinstance(patch, Patch)
+    assert [("-old", "+new")] == [hunk.lines for edit in patch.files for hunk in edit.hunks]
+    assert "unified_header" in patch.flags

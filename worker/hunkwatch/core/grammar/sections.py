@@ -79,11 +79,10 @@ class Sections:
                 self._close_hunk()
                 self.parts, self.anchors = [], [""]
             else:
-                end = mark
                 if line[3:4] == "-" and self._pair_above(mark, at):
-                    end = mark - 2
-                if at < end:
-                    self._body(at, end)
+                    self._around_pair(at, mark - 2)
+                elif at < mark:
+                    self._body(at, mark)
                 self._anchor(line)
             at = mark + 1
         if at < stop:
@@ -105,11 +104,17 @@ class Sections:
         return self.marks[bisect_left(self.marks, first) : bisect_left(self.marks, stop)]
 
     def _pair_above(self, mark: int, floor: int) -> bool:
-        above = self.lines[mark - 2 : mark] if mark - 2 >= floor and self.action is _UPDATE and _NUMBERED.match(self.lines[mark]) else []
-        if not (above and above[0].startswith("--- ") and above[1].startswith("+++ ")):
-            return False
-        self.flags.add("unified_header")
-        return True
+        above = self.lines[mark - 2 : mark] if mark - 2 >= floor and _NUMBERED.match(self.lines[mark]) else []
+        return bool(above) and above[0].startswith("--- ") and above[1].startswith("+++ ")
+
+    def _around_pair(self, first: int, pair: int) -> None:
+        """Read the lines above a ``---`` and ``+++`` pair, which may open a section, then skip the pair where it is one's header."""
+        if first < pair:
+            self._body(first, pair)
+        if self.action is _UPDATE:
+            self.flags.add("unified_header")
+        else:
+            self._body(pair, pair + 2)
 
     # ------------------------------------------------------------ lines with a marker
 
