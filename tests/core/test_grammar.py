@@ -499,3 +499,11 @@ def test_a_unified_pair_below_an_indented_header_is_no_change() -> None:
     assert isinstance(patch, Patch)
     assert [("-old", "+new")] == [hunk.lines for edit in patch.files for hunk in edit.hunks]
     assert "unified_header" in patch.flags
+
+
+def test_a_path_of_a_unified_diff_has_no_blanks_around_it() -> None:
+    """A path is trimmed wherever it comes from, so that writing a patch and reading it again changes nothing."""
+    patch = grammar.parse("--- a/  x.py\n+++ b/  x.py\n@@ -1 +1 @@\n-old\n+new\n")
+
+    assert isinstance(patch, Patch)
+    assert ["x.py"] == [edit.path for edit in patch.files]

@@ -86,13 +86,13 @@ def _name(file: _File, old: str, new: str) -> None:
     file.headed = True
     old, new = (line[4:].partition("\t")[0].strip() for line in (old, new))
     if (old == _NOWHERE or old.startswith("a/")) and (new == _NOWHERE or new.startswith("b/")):
-        old, new = old.removeprefix("a/"), new.removeprefix("b/")
+        old, new = old.removeprefix("a/").strip(), new.removeprefix("b/").strip()
     file.old, file.new = old, new
 
 
 def _from_git(line: str, number: int) -> _File:
     old, _, new = line.removeprefix("diff --git ").partition(" b/")
-    path = old.strip().removeprefix("a/")
+    path = old.strip().removeprefix("a/").strip()
     return _File(number, path, new.strip() or path)
 
 
