@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import sys
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from importlib import metadata
 from pathlib import Path
+from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +28,7 @@ from hunkwatch.daemon import run as loops
 from hunkwatch.daemon.clock import SystemClock
 from hunkwatch.daemon.project import Project
 from hunkwatch.daemon.pulse import Deadman
-from hunkwatch.errors import Exit, Halt, RetryLater
+from hunkwatch.errors import Exit, Halt, HunkwatchError, RetryLater
 from hunkwatch.ports import Delivery
 from hunkwatch.settings import StoreSection, without_password
 
@@ -118,7 +120,7 @@ async def opened(settings: Settings, *, emit: Emit, clock: Clock, rehearsing: bo
     from hunkwatch.store import open_store  # noqa: PLC0415 (see the module's docstring)
 
     async with AsyncExitStack() as stack:
-        store = await stack.enter_async_context(open_store(settings.store.url))
+        store = await stack.enter_async_context(open_store(settings.store.url, holder=_own_name()))
         langfuse = await stack.enter_async_context(open_langfuse(settings.langfuse, clock=clock, emit=emit))
         who = langfuse.abilities
         emit(
@@ -173,6 +175,7 @@ async def run(settings: Settings, *, emit: Emit | None = None, clock: Clock | No
 
         await stack.enter_async_context(serving(settings, voice, clock=clock, refresh=refresh))
         supervisor.ready()
+        stack.push_async_callback(_handed_on, project)
         alive = asyncio.create_task(_show_life(stop, clock, guard, supervisor, voice.health))
         stack.push_async_callback(_ended, alive)
         await loops.until_stopped(loops.loops_of(project), stop=stop)
@@ -378,6 +381,17 @@ async def _show_life(stop: asyncio.Event, clock: Clock, guard: Deadman, supervis
         await clock.sleep(every.total_seconds(), unless=stop)
         if stop.is_set():
             return
+
+
+def _own_name() -> str:
+    """Name this process among all that may share a state, on whatever machine."""
+    return f"{socket.gethostname()}-{os.getpid()}-{token_hex(4)}"
+
+
+async def _handed_on(project: Project) -> None:
+    """Let another replica go on at once; if that fails, it does so when the lease ends."""
+    with suppress(HunkwatchError):
+        await project.store.release(project.id)
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

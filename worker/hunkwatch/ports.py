@@ -326,3 +326,11 @@ class Store(Protocol):
     async def prune(self, project: str, *, before: datetime) -> int:
         """Drop ledger entries last seen before; those whose trace still has undelivered scores stay. Return how many went."""
         ...
+
+    async def lease(self, project: str, *, until: datetime, now: datetime) -> bool:
+        """Take or renew the right to sweep a project; False while another process holds it."""
+        ...
+
+    async def release(self, project: str) -> None:
+        """Give the right to sweep a project back, if this process holds it."""
+        ...

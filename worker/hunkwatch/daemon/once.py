@@ -15,6 +15,7 @@ from hunkwatch.daemon import deliver, moves, upkeep
 from hunkwatch.daemon.deliver import Delivered
 from hunkwatch.daemon.run import pause_after
 from hunkwatch.daemon.sweep import Sweeper, Swept
+from hunkwatch.daemon.tenure import Tenure
 from hunkwatch.errors import Exit, Halt, RetryLater
 from hunkwatch.ports import Delivery
 
@@ -54,8 +55,11 @@ class Rehearsal:
 
 async def run(project: Project, *, patience: timedelta, stop: asyncio.Event) -> Pass:
     """Make one pass; a stop ends it after the unit under way."""
-    hurried = _hurried(project, patience)
-    swept = await _sweep(hurried, stop)
+    hurried, tenure = _hurried(project, patience), Tenure(project.store, project.id, project.clock)
+    try:
+        swept = await _sweep(hurried, tenure, stop)
+    finally:
+        await tenure.release()
     delivered, finished = await _deliver(hurried, patience, stop)
     return Pass(swept, delivered, finished and swept.caught_up)
 
@@ -64,7 +68,7 @@ async def rehearse(project: Project, *, stop: asyncio.Event) -> Rehearsal:
     """Make one pass that sends nothing; the project's store must be a throw-away."""
     onlooker = Onlooker(project.sink)
     muted = replace(_hurried(project, timedelta(0)), sink=onlooker)
-    swept = await _sweep(muted, stop)
+    swept = await _sweep(muted, Tenure(project.store, project.id, project.clock), stop)
     seen = 0
     while not stop.is_set():
         looked = await _patiently(muted, "look", lambda: deliver.look(muted), stop)
@@ -120,9 +124,15 @@ def _looks(configured: tuple[timedelta, ...], patience: timedelta) -> tuple[time
     return (step,) * (patience // step + 2)
 
 
-async def _sweep(project: Project, stop: asyncio.Event) -> Swept:
+async def _sweep(project: Project, tenure: Tenure, stop: asyncio.Event) -> Swept:
     sweeper, total = Sweeper(project), Swept(caught_up=False)
     while not total.caught_up and not stop.is_set():
+        if not await tenure.renew():
+            raise Halt(
+                "another worker sweeps this project at the moment",
+                mend="Let it work, or stop it and run this again a minute later.",
+                exit_code=Exit.TEMPORARY,
+            )
         swept = await _patiently(project, "sweep", sweeper.tick, stop)
         if swept is not None:
             total += swept

@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hunkwatch.daemon.lags import Lags
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -36,3 +38,4 @@ class Project:
     scores: ScoresSection
     beat: Callable[[], None] = _nobody_watches
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lags: Lags = field(default_factory=Lags)

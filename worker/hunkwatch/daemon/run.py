@@ -6,6 +6,7 @@ RetryLater costs a pause that grows; Halt and everything unforeseen end all loop
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -15,10 +16,11 @@ from hunkwatch.daemon import deliver, pulse, upkeep
 from hunkwatch.daemon.pulse import Pulse
 from hunkwatch.daemon.reconcile import Reconciler
 from hunkwatch.daemon.sweep import Sweeper
+from hunkwatch.daemon.tenure import RENEW, Tenure
 from hunkwatch.errors import AskForLess, Refused, RetryLater
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
 
     from hunkwatch.daemon.project import Project
 
@@ -30,6 +32,10 @@ _LONGEST_PAUSE = 60.0
 _UPKEEP_EVERY = 5.0
 _RECONCILE_EVERY = 60.0
 _PRUNE_EVERY = 3600.0
+
+
+Make = Callable[["Project"], Callable[[], Awaitable[bool]]]
+"""Makes a loop's tick for a project whose ``beat`` is the loop's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +50,33 @@ class Loop:
 
 
 def loops_of(project: Project) -> list[Loop]:
-    """Return the loops that keep one project scored."""
+    """Return the loops that keep one project scored.
+
+    Only the process that holds the project sweeps it; every process delivers, since rows are claimed one by one.
+    """
+    tenure = Tenure(project.store, project.id, project.clock)
+
+    def as_holder(make: Make) -> Make:
+        def gated(heard: Project) -> Callable[[], Awaitable[bool]]:
+            tick = make(heard)
+
+            async def when_held() -> bool:
+                return await tick() if tenure.held or await tenure.renew() else False
+
+            return when_held
+
+        return gated
+
+    async def renew() -> bool:
+        await tenure.renew()
+        return False
+
     return [
-        _loop(project, "sweep", project.sweep.every.total_seconds(), _sweeping),
-        _loop(project, "reconcile", _RECONCILE_EVERY, _reconciling),
-        _loop(project, "upkeep", _UPKEEP_EVERY, _upkeeping),
-        _loop(project, "prune", _PRUNE_EVERY, _pruning),
+        _loop(project, "lease", RENEW.total_seconds(), lambda _heard: renew),
+        _loop(project, "sweep", project.sweep.every.total_seconds(), as_holder(_sweeping)),
+        _loop(project, "reconcile", _RECONCILE_EVERY, as_holder(_reconciling)),
+        _loop(project, "upkeep", _UPKEEP_EVERY, as_holder(_upkeeping)),
+        _loop(project, "prune", _PRUNE_EVERY, as_holder(_pruning)),
         _loop(project, "deliver", project.delivery.every.total_seconds(), _delivering),
     ]
 
@@ -106,7 +133,7 @@ def pause_after(error: RetryLater | AskForLess | Refused, failures: int) -> floa
     return own if asked is None else max(asked.total_seconds(), 0.1)
 
 
-def _loop(project: Project, name: str, pause: float, make: Callable[[Project], Callable[[], Awaitable[bool]]]) -> Loop:
+def _loop(project: Project, name: str, pause: float, make: Make) -> Loop:
     heart = Pulse(name, project.clock)
     heard = replace(project, beat=heart.beat)
     return Loop(name, heard, pause, make(heard), heart)

@@ -8,7 +8,6 @@ Never talks to the score sink; see ``deliver``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from hunkwatch import events
@@ -32,11 +31,6 @@ LIVE = "live"
 
 MOST_ENTRIES = 5000
 """A window that brings more is cut in two, so that memory stays flat and a long catch-up keeps what it has."""
-
-WIDEST_OVERLAP = timedelta(hours=6)
-"""No lag widens the overlap further; what comes later than this is found by reconciling."""
-
-_LAG_MARGIN = 1.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +56,6 @@ class Sweeper:
         self._knife = Knife()
         self._remembered: Mapping[ObservationKey, Sighting] = {}
         self._mostly_unseen: bool | None = None
-        self._longest_lag = timedelta(0)
 
     async def tick(self) -> Swept:
         """Sweep the next window, in as many parts as the server needs."""
@@ -73,7 +66,7 @@ class Sweeper:
             self._mostly_unseen = watermark is None
         # A clock that once ran ahead must not leave a gap: what starts now is read now.
         reached = None if watermark is None else min(watermark, now)
-        overlap = max(sweep.overlap, min(self._longest_lag * _LAG_MARGIN, WIDEST_OVERLAP))
+        overlap = project.lags.overlap(sweep.overlap, now=now)
         # A span that ends before the present could never reach it: the watermark stays behind by as much.
         span = max(sweep.span, sweep.settle + windows.AHEAD)
         ahead = windows.upcoming(reached, now=now, since=sweep.since, overlap=overlap, span=span)
@@ -84,7 +77,7 @@ class Sweeper:
             complete = bool(self._mostly_unseen) and windows.halves(part) is not None
             haul = await take(project, part, complete=complete, remembered=self._remembered, now=now)
             await record(project, haul, part, lane=LIVE, watermark=windows.watermark_after(part, now=now, settle=sweep.settle))
-            self._learn(haul)
+            self._mostly_unseen = haul.unseen * 2 > haul.rows
             hauls.append(haul)
 
         await self._knife.through(project, ahead, one)
@@ -97,10 +90,6 @@ class Sweeper:
             sum(haul.read for haul in hauls),
             sum(haul.calls for haul in hauls),
         )
-
-    def _learn(self, haul: Haul) -> None:
-        self._mostly_unseen = haul.unseen * 2 > haul.rows
-        self._longest_lag = max(self._longest_lag, *haul.lags.values(), timedelta(0))
 
 
 async def take(project: Project, part: Window, *, complete: bool, remembered: Mapping[ObservationKey, Sighting], now: datetime) -> Haul:
@@ -149,6 +138,7 @@ async def record(project: Project, haul: Haul, part: Window, *, lane: str, water
             project.emit(
                 events.CallFound(project.id, call.trace_id, call.observation_id, call.producer, call.outcome.value, call.shape.value)
             )
+    project.lags.note(haul.lags.values(), now=haul.now)
     for producer, lag in haul.lags.items():
         project.emit(events.LagSeen(project.id, producer, lag.total_seconds()))
 

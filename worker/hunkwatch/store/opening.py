@@ -55,8 +55,9 @@ async def open_store(url: str, *, holder: str = "") -> AsyncIterator[SqlStore]:
                         await connection.execute(sa.text("SELECT pg_advisory_xact_lock(4857246813)"))
                     await connection.run_sync(migrating.migrate)
                     if path is not None:
-                        # The file is ours alone: whoever holds a claim is dead, and what it had in hand is taken up at once.
+                        # The file is ours alone: whoever holds a claim or a lease is dead, and what it had in hand is taken up at once.
                         await connection.execute(sa.update(schema.outbox).values(claimed_until=None, claimed_by=None))
+                        await connection.execute(sa.delete(schema.lease))
             yield SqlStore(engine, holder=holder)
         finally:
             await engine.dispose()
