@@ -54,16 +54,32 @@ class Station:
 
     def add_traces(self, *names: str) -> None:
         """Let Langfuse show traces of a surgical and a blind call each, a few minutes old."""
-        start = datetime.now(UTC) - timedelta(minutes=5)
         for trace in names:
             self.sandbox.add_observations(
-                [_call(trace, f"{trace}-good", start, SURGICAL), _call(trace, f"{trace}-blind", start + timedelta(seconds=9), BLIND)]
+                [
+                    self.call(trace, f"{trace}-good", {"input": SURGICAL}),
+                    self.call(trace, f"{trace}-blind", {"input": BLIND}),
+                ]
             )
             for observation, kept, shape in ((f"{trace}-good", 1, "no_blind_rewrite"), (f"{trace}-blind", 0, "blind_rewrite")):
                 self.expected[trace, observation, "blind_rewrite_patch"] = kept
                 self.expected[trace, observation, "retyped_lines_patch"] = 0
                 self.expected[trace, observation, "patch_shape"] = shape
             self.expected.update({(trace, None, "blind_rewrite"): 0.5, (trace, None, "blind_hunks"): 1, (trace, None, "retyped_lines"): 0})
+
+    def call(self, trace: str, observation: str, given: Any) -> dict[str, Any]:
+        """Return an observation of a tool that ran a few minutes ago, in the form of the v1 reading."""
+        start = datetime.now(UTC) - timedelta(minutes=5)
+        return {
+            "id": observation,
+            "traceId": trace,
+            "type": "TOOL",
+            "name": "apply_patch",
+            "startTime": start.isoformat(),
+            "endTime": (start + timedelta(seconds=1)).isoformat(),
+            "input": given,
+            "output": "Success. Updated the following files:\nM a.py",
+        }
 
     def start(self, *words: str, **environment: str) -> subprocess.Popen[str]:
         """Start ``hunkwatch`` with these words."""
@@ -98,19 +114,6 @@ class Station:
         scores = {(row["traceId"], row["observationId"] or None, row["name"]): row["stringValue"] or row["value"] for row in rows}
         assert len(rows) == len(scores), "a score is there twice"
         return scores
-
-
-def _call(trace: str, observation: str, start: datetime, patch: str) -> dict[str, Any]:
-    return {
-        "id": observation,
-        "traceId": trace,
-        "type": "TOOL",
-        "name": "apply_patch",
-        "startTime": start.isoformat(),
-        "endTime": (start + timedelta(seconds=1)).isoformat(),
-        "input": {"input": patch},
-        "output": "Success. Updated the following files:\nM a.py",
-    }
 
 
 @pytest.fixture
