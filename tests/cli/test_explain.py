@@ -148,3 +148,20 @@ def test_a_malformed_text_is_explained_too(say: Say) -> None:
     out = say("explain", "-", stdin="hello\n").out
 
     assert "patch_shape = malformed" in out
+
+
+def test_other_parsers_are_asked_only_when_wanted(say: Say) -> None:
+    """Each of five executors has its verdict on the text, with the oddity that leads to it."""
+    text = "*** Begin Patch\n*** Update File: a\n-old\n+new\n*** End Patch"
+
+    asked = say("explain", "--parsers", "-", stdin=text).out.splitlines()
+
+    verdicts = [
+        "    codex accepts",
+        "    cline accepts",
+        "    agents accepts",
+        "    opencode drops (bare_first_hunk)",
+        "    vscode accepts",
+    ]
+    assert verdicts == [line for line in asked if line in verdicts]
+    assert not [line for line in say("explain", "-", stdin=text).out.splitlines() if line in verdicts]

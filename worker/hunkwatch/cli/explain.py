@@ -15,13 +15,13 @@ from rich.text import Text
 
 from hunkwatch import app, settings
 from hunkwatch.cli import intake, judging, options, printing
-from hunkwatch.core import caveats, discover, grammar
+from hunkwatch.core import caveats, dialects, discover, grammar
 from hunkwatch.core.model import Action, Malformed
 from hunkwatch.core.scoring import blind_rewrite, retyped_lines, tally
 from hunkwatch.errors import Exit, Halt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from hunkwatch.core.model import Call, FileEdit, Hunk, Patch
 
@@ -42,6 +42,7 @@ def explain(
     config: options.Config = None,
     base_url: options.BaseUrl = None,
     assigned: options.Set = None,
+    parsers: Annotated[bool, typer.Option("--parsers", help="Say what the parsers of five agents would make of the text.")] = False,
 ) -> None:
     """Show a patch with what was counted in it, and how its scores come about.
 
@@ -63,7 +64,7 @@ def explain(
     if not calls:
         printing.remark("no apply_patch call in it")
         raise typer.Exit(Exit.USAGE)
-    _show(calls)
+    _show(calls, _verdicts if parsers else _no_verdicts)
 
 
 def _from_file(subject: str) -> list[intake.Item]:
@@ -71,13 +72,24 @@ def _from_file(subject: str) -> list[intake.Item]:
         return list(intake.read(stream, app.observation))
 
 
-def _show(calls: Sequence[Call]) -> None:
+def _show(calls: Sequence[Call], verdicts: Callable[[str], Iterator[str]]) -> None:
     judged = judging.judge(calls, keep_patches=True)
     for number, call in enumerate(judged, start=1):
-        printing.show(*_lines(number, call), "")
+        printing.show(*_lines(number, call), *(verdicts(call.patch) if call.patch is not None else ()), "")
     if len(judged) > 1 and judged[0].call.trace_id and len({one.call.trace_id for one in judged}) == 1:
         printing.show(*_together(judged), "")
     printing.show(LEGEND, *(f"{name}: {caveats.of(name).caveat}" for name in ("blind_rewrite_patch", "retyped_lines_patch", "patch_shape")))
+
+
+def _no_verdicts(_text: str) -> Iterator[str]:
+    yield from ()
+
+
+def _verdicts(text: str) -> Iterator[str]:
+    yield "  of the text alone, as far as it is known (whether the lines are found in the file is not):"
+    for judgement in dialects.judge(text):
+        because = f" ({', '.join(judgement.because)})" if judgement.because else ""
+        yield f"    {judgement.parser.value} {judgement.verdict.value}{because}"
 
 
 def _lines(number: int, judged: judging.Judged) -> Iterator[Text | str]:
