@@ -80,3 +80,14 @@ def test_status_works_beside_a_running_daemon(station: Any, wait_until: WaitUnti
 
     assert (code, json.loads(out)["projects"]["project-1"]["calls_by_producer"] != {}) == (0, True)
     assert station.end(process, signal.SIGTERM)[0] == 0
+
+
+def test_a_stop_before_the_server_answers_ends_at_once(station: Any, wait_until: WaitUntil) -> None:
+    """Nothing is under way yet that a drain could finish."""
+    station.sandbox.habits = Habits(faults=(Fault(Wrong.HANGING, seconds=600),))
+    process = station.start("run")
+    wait_until(lambda: bool(station.sandbox.requests))
+
+    code, log = station.end(process, signal.SIGTERM)
+
+    assert (code, [line["event"] for line in log]) == (0, ["worker_stopping"])

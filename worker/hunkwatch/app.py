@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import socket
 import sys
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from importlib import metadata
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from hunkwatch import events
 from hunkwatch.core import evaluate
-from hunkwatch.daemon import moves, once
+from hunkwatch.daemon import leaving, moves, once, reloading
 from hunkwatch.daemon import run as loops
 from hunkwatch.daemon.clock import SystemClock
 from hunkwatch.daemon.project import Project
@@ -33,11 +32,12 @@ from hunkwatch.ports import Delivery
 from hunkwatch.settings import StoreSection, without_password
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from hunkwatch import ports
     from hunkwatch.core.model import Observation
     from hunkwatch.events import Emit
+    from hunkwatch.langfuse.probe import Abilities
     from hunkwatch.ports import Clock
     from hunkwatch.settings import Settings
     from hunkwatch.telemetry import Opened
@@ -116,27 +116,28 @@ class Finding:
 @asynccontextmanager
 async def opened(settings: Settings, *, emit: Emit, clock: Clock, rehearsing: bool = False) -> AsyncIterator[Project]:
     """Open Langfuse and the state, say who is there, and yield the project to work on."""
-    from hunkwatch.langfuse import open_langfuse  # noqa: PLC0415 (see the module's docstring)
     from hunkwatch.store import open_store  # noqa: PLC0415 (see the module's docstring)
+
+    def started(who: Abilities) -> None:
+        version, answers = metadata.version("hunkwatch"), (who.project_id, who.server, who.reader.value, who.writer.value, who.why)
+        emit(events.WorkerStarted(*answers, version=version, scorer=evaluate.SCORER, dry_run=rehearsing))
 
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings.store.url, holder=_own_name()))
-        langfuse = await stack.enter_async_context(open_langfuse(settings.langfuse, clock=clock, emit=emit))
-        who = langfuse.abilities
-        emit(
-            events.WorkerStarted(
-                project=who.project_id,
-                server=who.server,
-                reader=who.reader.value,
-                writer=who.writer.value,
-                why=who.why,
-                version=metadata.version("hunkwatch"),
-                scorer=evaluate.SCORER,
-                dry_run=rehearsing,
-            )
-        )
+        yield await stack.enter_async_context(_connected(settings, store, emit=emit, clock=clock, met=started))
+
+
+@asynccontextmanager
+async def _connected(
+    settings: Settings, store: ports.Store, *, emit: Emit, clock: Clock, met: Callable[[Abilities], None]
+) -> AsyncIterator[Project]:
+    """Open Langfuse beside a state that is open, let ``met`` know who answers, and yield the project."""
+    from hunkwatch.langfuse import open_langfuse  # noqa: PLC0415 (see the module's docstring)
+
+    async with open_langfuse(settings.langfuse, clock=clock, emit=emit) as langfuse:
+        met(langfuse.abilities)
         yield Project(
-            id=who.project_id,
+            id=langfuse.abilities.project_id,
             source=langfuse.source,
             sink=langfuse.sink,
             store=store,
@@ -148,8 +149,18 @@ async def opened(settings: Settings, *, emit: Emit, clock: Clock, rehearsing: bo
         )
 
 
-async def run(settings: Settings, *, emit: Emit | None = None, clock: Clock | None = None, notices: Sequence[events.Event] = ()) -> Exit:
-    """Run until a signal comes or going on makes no sense. Without ``emit`` the settings' own log is used, ``notices`` first."""
+async def run(
+    settings: Settings,
+    *,
+    emit: Emit | None = None,
+    clock: Clock | None = None,
+    notices: Sequence[events.Event] = (),
+    reload: Callable[[], Settings] | None = None,
+) -> Exit:
+    """Run until a signal comes or going on makes no sense. Without ``emit`` the settings' own log is used, ``notices`` first.
+
+    SIGHUP makes it go on with what ``reload`` returns, all or nothing; without ``reload`` the settings stay.
+    """
     from hunkwatch.telemetry import serving  # noqa: PLC0415 (see the module's docstring)
     from hunkwatch.telemetry.systemd import Supervisor  # noqa: PLC0415 (see the module's docstring)
 
@@ -158,7 +169,7 @@ async def run(settings: Settings, *, emit: Emit | None = None, clock: Clock | No
     voice = _voice(settings, clock, notices)
     emit = emit or voice.emit
     supervisor = Supervisor(os.environ, pid=os.getpid())
-    stop, guard = asyncio.Event(), Deadman(_leave)
+    stop, again, guard = asyncio.Event(), asyncio.Event(), Deadman(leaving.at_once)
 
     def stopping() -> None:
         supervisor.stopping()
@@ -166,8 +177,12 @@ async def run(settings: Settings, *, emit: Emit | None = None, clock: Clock | No
 
     async with AsyncExitStack() as stack:
         stack.callback(guard.close)
-        stack.enter_context(_signals(stop, emit, stopping))
-        project = await stack.enter_async_context(opened(settings, emit=emit, clock=clock))
+        stack.enter_context(leaving.signals(stop, emit, stopping))
+        stack.enter_context(reloading.hearing(again))
+        try:
+            project = await leaving.unless(stop, stack.enter_async_context(opened(settings, emit=emit, clock=clock)))
+        except leaving.Stopped:
+            return Exit.OK
 
         async def refresh() -> None:
             status = await project.store.status(project.id, scorer=evaluate.SCORER)
@@ -175,10 +190,21 @@ async def run(settings: Settings, *, emit: Emit | None = None, clock: Clock | No
 
         await stack.enter_async_context(serving(settings, voice, clock=clock, refresh=refresh))
         supervisor.ready()
+        supervisor.status(f"watching project {project.id}")
         stack.push_async_callback(_handed_on, project)
         alive = asyncio.create_task(_show_life(stop, clock, guard, supervisor, voice.health))
         stack.push_async_callback(_ended, alive)
-        await loops.until_stopped(loops.loops_of(project), stop=stop)
+        around = reloading.Surroundings(
+            load=reload or (lambda: settings),
+            connect=lambda others: _connected(others, project.store, emit=emit, clock=clock, met=lambda _who: None),
+            hide=voice.hide,
+            adopt=voice.adopt,
+            begun=lambda: supervisor.reloading(clock.monotonic()),
+            done=supervisor.ready,
+        )
+        reloader = reloading.Reloader(settings, around)
+        stack.push_async_callback(reloader.close)
+        await reloader.serve(project, stop=stop, again=again)
     emit(events.WorkerStopped(clock.monotonic() - began))
     return Exit.OK
 
@@ -195,10 +221,11 @@ async def run_once(
     clock = clock or SystemClock()
     emit = emit or _voice(settings, clock, notices).emit
     stop = asyncio.Event()
-    with _signals(stop, emit):
-        async with opened(settings, emit=emit, clock=clock) as project:
-            done = await once.run(project, patience=patience, stop=stop)
-            status = await project.store.status(project.id, scorer=evaluate.SCORER)
+    async with AsyncExitStack() as stack:
+        stack.enter_context(leaving.signals(stop, emit))
+        project = await leaving.unless(stop, stack.enter_async_context(opened(settings, emit=emit, clock=clock)))
+        done = await once.run(project, patience=patience, stop=stop)
+        status = await project.store.status(project.id, scorer=evaluate.SCORER)
     return OnceReport(
         exit=Exit.OK if done.finished else Exit.TEMPORARY,
         project=project.id,
@@ -222,12 +249,14 @@ async def dry_run(
     clock = clock or SystemClock()
     emit = emit or _voice(settings, clock, notices).emit
     stop = asyncio.Event()
-    with TemporaryDirectory(prefix="hunkwatch-") as folder, _signals(stop, emit):
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(TemporaryDirectory(prefix="hunkwatch-"))
+        stack.enter_context(leaving.signals(stop, emit))
         copy = await asyncio.to_thread(copy_state, settings.store.url, Path(folder))
         throwaway = settings.model_copy(update={"store": StoreSection(url=copy)})
-        async with opened(throwaway, emit=emit, clock=clock, rehearsing=True) as project:
-            done = await once.rehearse(project, stop=stop)
-            status = await project.store.status(project.id, scorer=evaluate.SCORER)
+        project = await leaving.unless(stop, stack.enter_async_context(opened(throwaway, emit=emit, clock=clock, rehearsing=True)))
+        done = await once.rehearse(project, stop=stop)
+        status = await project.store.status(project.id, scorer=evaluate.SCORER)
     return DryRunReport(
         project=project.id,
         observations=done.swept.read,
@@ -340,35 +369,6 @@ def _voice(settings: Settings, clock: Clock, notices: Sequence[events.Event] = (
     for notice in notices:
         voice.emit(notice)
     return voice
-
-
-@contextmanager
-def _signals(stop: asyncio.Event, emit: Emit, stopping: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Let the first SIGTERM or SIGINT finish what is under way, and the second leave at once."""
-    loop = asyncio.get_running_loop()
-
-    def heard(number: signal.Signals) -> None:
-        if stop.is_set():
-            _leave(f"second {number.name}", code=128 + number)
-        emit(events.WorkerStopping(number.name))
-        stop.set()
-        stopping()
-
-    numbers = (signal.SIGTERM, signal.SIGINT)
-    for number in numbers:
-        loop.add_signal_handler(number, heard, number)
-    try:
-        yield
-    finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)
-
-
-def _leave(why: str, *, code: int = Exit.INTERNAL) -> None:
-    """End the process without waiting for anything: what counts is on record already."""
-    sys.stderr.write(f"hunkwatch: leaving at once: {why}\n")
-    sys.stderr.flush()
-    os._exit(code)
 
 
 async def _show_life(stop: asyncio.Event, clock: Clock, guard: Deadman, supervisor: Supervisor, health: Health) -> None:

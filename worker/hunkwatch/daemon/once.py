@@ -75,6 +75,8 @@ async def rehearse(project: Project, *, stop: asyncio.Event) -> Rehearsal:
         if looked is None or looked.idle:
             break
         seen += looked.seen
+    if stop.is_set():
+        raise Halt("stopped before everything was counted", mend="Run it again.", exit_code=Exit.TEMPORARY)
     future = project.clock.now() + _FAR
     due = await project.store.claim(project.id, (Delivery.DUE,), now=future, until=future, limit=10_000_000)
     doomed = await project.store.claim(project.id, (Delivery.DELETED,), now=future, until=future, limit=10_000_000)
