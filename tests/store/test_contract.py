@@ -341,3 +341,50 @@ async def test_a_project_is_leased_to_one_process_at_a_time(postgres_url: str, m
         again = await winner.lease("project", until=make.now + 5 * MINUTE, now=make.now + 2 * MINUTE)
 
     assert (True, False, True, True) == (renewed, refused, taken, again)
+
+
+async def test_a_settlement_that_comes_after_its_claim_changes_nothing(store: SqlStore, make: Any) -> None:
+    """Whoever got the row next has the word: a process that was away too long cannot take a finished score back."""
+    await store.commit(Commit("project", outbox=[make.row()]))
+    [slow] = await store.claim("project", [Delivery.DUE], now=make.now, until=make.now + MINUTE, limit=1)
+    [quick] = await store.claim("project", [Delivery.DUE], now=make.now + MINUTE, until=make.later(hours=1), limit=1)
+    await store.settle([replace(quick, state=Delivery.SEEN, sent=1)], now=make.now + MINUTE)
+    await store.settle([slow], now=make.now + 2 * MINUTE)
+
+    [after] = (await store.outbox_of("project", ["trace-1"]))["trace-1"]
+    assert (Delivery.SEEN, 1) == (after.state, after.sent)
+
+
+async def test_a_commit_from_an_old_look_sends_nothing_twice(store: SqlStore, make: Any) -> None:
+    """What was sent meanwhile as it is wanted is not due again."""
+    await store.commit(Commit("project", outbox=[make.row(state=Delivery.SENT, sent=1, next_at=make.later(minutes=1))]))
+    await store.commit(Commit("project", outbox=[make.row()]))
+
+    [after] = (await store.outbox_of("project", ["trace-1"]))["trace-1"]
+    assert (Delivery.SENT, 1, make.later(minutes=1)) == (after.state, after.sent, after.next_at)
+
+
+async def test_a_score_wanted_again_from_an_old_look_waits_for_the_deletion(store: SqlStore, make: Any) -> None:
+    """The committer saw the row before its deletion was asked for; the new score is still not taken along."""
+    await store.commit(Commit("project", outbox=[make.row(state=Delivery.DELETED, next_at=make.later(minutes=1))]))
+    await store.commit(Commit("project", outbox=[make.row(fingerprint="print-2")]))
+
+    [after] = (await store.outbox_of("project", ["trace-1"]))["trace-1"]
+    assert (Delivery.DUE, make.later(minutes=1)) == (after.state, after.next_at)
+
+
+async def test_the_earliest_start_ever_seen_stays(store: SqlStore, make: Any) -> None:
+    """Whoever commits later with a later start does not move the day of a score."""
+    for start in (make.now, make.later(days=-1), make.later(days=1)):
+        await store.commit(Commit("project", ledger=[make.entry(first_start=start)]))
+
+    [entry] = (await store.known("project", [make.entry().key])).values()
+    assert make.later(days=-1) == entry.first_start
+
+
+async def test_a_call_id_of_any_length_is_on_record_and_found(store: SqlStore, make: Any) -> None:
+    """A hostile id costs its own index entry a hash, and stops nobody."""
+    long = "".join(chr(33 + at * at % 90) for at in range(9000))
+    await store.commit(Commit("project", ledger=[make.entry(calls=(make.call(call_id=long),))]))
+
+    assert {long: {"trace-1"}} == await store.traces_with_calls("project", [long, long[:300]])

@@ -194,7 +194,10 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True)
 class OutboxRow:
-    """One score on its way, or at rest. ``fingerprint`` is of the wanted payload; ``sent`` counts sends, ``looks`` read-backs since."""
+    """One score on its way, or at rest. ``fingerprint`` is of the wanted payload; ``sent`` counts sends, ``looks`` read-backs since.
+
+    ``claim`` names the claim that handed the row out; settling it after the claim went to somebody else changes nothing.
+    """
 
     project: str
     score: Score
@@ -205,6 +208,7 @@ class OutboxRow:
     sent: int = 0
     looks: int = 0
     reason: str = ""
+    claim: str = ""
 
 
 @dataclass(frozen=True, slots=True)

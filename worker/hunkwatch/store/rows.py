@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from hunkwatch.core import record
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+
+LONGEST_KEY = 200
 
 
 def micros(at: datetime) -> int:
@@ -35,6 +38,12 @@ def clean(text: str) -> str:
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode("utf-8")
     return text.replace("\0", "\ufffd") if "\0" in text else text
+
+
+def call_key(call_id: str) -> str:
+    """Return a call id as the index holds it: a long one by its hash, since an index entry has a largest size."""
+    text = clean(call_id)
+    return text if len(text) <= LONGEST_KEY else sha256(text.encode()).hexdigest()
 
 
 def of_entry(entry: LedgerEntry) -> dict[str, object]:
@@ -61,7 +70,7 @@ def calls_of(entry: LedgerEntry) -> list[dict[str, object]]:
             "trace_id": clean(entry.key.trace_id),
             "observation_id": clean(entry.key.observation_id),
             "position": position,
-            "call_id": None if call.call_id is None else clean(call.call_id),
+            "call_id": None if call.call_id is None else call_key(call.call_id),
             "producer": clean(call.producer),
             "shape": call.shape.value,
             "outcome": call.outcome.value,
@@ -110,8 +119,8 @@ def of_outbox(row: OutboxRow) -> dict[str, object]:
     }
 
 
-def outbox(row: Mapping[str, Any]) -> OutboxRow:
-    """Return the outbox row of a row."""
+def outbox(row: Mapping[str, Any], *, claim: str = "") -> OutboxRow:
+    """Return the outbox row of a row, under the claim that handed it out."""
     return OutboxRow(
         project=row["project"],
         score=Score(
@@ -132,6 +141,7 @@ def outbox(row: Mapping[str, Any]) -> OutboxRow:
         sent=row["sent"],
         looks=row["looks"],
         reason=row["reason"],
+        claim=claim,
     )
 
 

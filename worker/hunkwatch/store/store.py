@@ -11,6 +11,7 @@ import asyncio
 from collections import defaultdict
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
 import sqlalchemy as sa
 
@@ -72,7 +73,12 @@ class SqlStore:
             return found
         async with self._transaction() as connection:
             for chunk in _chunks(list(named)):
-                query = sa.select(table).where(table.c.project == project, sa.tuple_(table.c.trace_id, table.c.observation_id).in_(chunk))
+                query = sa.select(table).where(
+                    table.c.project == project,
+                    # Narrows the search to a prefix of the key, which the pairs alone do not.
+                    table.c.trace_id.in_({trace_id for trace_id, _ in chunk}),
+                    sa.tuple_(table.c.trace_id, table.c.observation_id).in_(chunk),
+                )
                 for row in (await connection.execute(query)).mappings():
                     found[named[row["trace_id"], row["observation_id"]]] = rows.entry(dict(row))
         return found
@@ -147,7 +153,7 @@ class SqlStore:
     async def traces_with_calls(self, project: str, call_ids: Sequence[str]) -> Mapping[str, frozenset[str]]:
         """Return, by call id, the traces that hold a call of that id."""
         table = schema.call
-        named = {rows.clean(call_id): call_id for call_id in call_ids}
+        named = {rows.call_key(call_id): call_id for call_id in call_ids}
         found: dict[str, set[str]] = defaultdict(set)
         async with self._transaction() as connection:
             for chunk in _chunks(list(named)):
@@ -189,7 +195,7 @@ class SqlStore:
             await _write_ledger(connection, commit.ledger)
             if commit.outbox:
                 fixed = {"project", "score_id", "timestamp", "trace_id", "observation_id", "name"}
-                await upsert(connection, schema.outbox, [_queued(row) for row in commit.outbox], keep=fixed)
+                await upsert(connection, schema.outbox, await _to_queue(connection, commit.outbox), keep=fixed)
             if commit.traces:
                 await upsert(connection, schema.trace, [rows.of_trace(state) for state in commit.traces])
             if commit.watermark is not None:
@@ -251,10 +257,11 @@ class SqlStore:
         )
         async with self._transaction() as connection:
             found = [dict(row) for row in (await connection.execute(query)).mappings()]
+            claim = f"{self._holder}/{uuid4().hex}"
             for chunk in _chunks([row["score_id"] for row in found]):
-                taken = {"claimed_until": rows.micros(until), "claimed_by": self._holder}
+                taken = {"claimed_until": rows.micros(until), "claimed_by": claim}
                 await connection.execute(sa.update(table).where(table.c.project == project, table.c.score_id.in_(chunk)).values(taken))
-        return [rows.outbox(row) for row in found]
+        return [rows.outbox(row, claim=claim) for row in found]
 
     async def settle(self, settled: Sequence[OutboxRow], *, now: datetime, sends: Mapping[str, int] | None = None) -> None:
         """Write back claimed rows as they are now and end their claims; what a commit changed meanwhile wins, see ``_reconciled``."""
@@ -267,7 +274,8 @@ class SqlStore:
             for chunk in _chunks([row.score.id for row in settled]):
                 query = sa.select(table).where(table.c.project == project, table.c.score_id.in_(chunk)).with_for_update()
                 present.update({row["score_id"]: dict(row) for row in (await connection.execute(query)).mappings()})
-            written = [_reconciled(present[row.score.id], row, at) for row in settled if row.score.id in present]
+            ours = [row for row in settled if _is_ours(row, present.get(row.score.id))]
+            written = [_reconciled(present[row.score.id], row, at) for row in ours]
             if written:
                 await replace_rows(connection, table, written, ("project", "score_id"))
             counts = [{"project": project, "day": f"{now:%Y-%m-%d}", "name": name, "count": count} for name, count in (sends or {}).items()]
@@ -306,7 +314,7 @@ async def _write_ledger(connection: AsyncConnection, entries: Sequence[LedgerEnt
     if not entries:
         return
     table = schema.call
-    await upsert(connection, schema.ledger, [rows.of_entry(entry) for entry in entries])
+    await upsert(connection, schema.ledger, [rows.of_entry(entry) for entry in entries], least="first_start")
     place = sa.and_(
         table.c.project == sa.bindparam("p"), table.c.trace_id == sa.bindparam("t"), table.c.observation_id == sa.bindparam("o")
     )
@@ -320,6 +328,37 @@ async def _write_ledger(connection: AsyncConnection, entries: Sequence[LedgerEnt
 def _queued(row: OutboxRow) -> dict[str, Any]:
     columns = rows.of_outbox(row)
     return {**columns, "queued_at": columns["next_at"]}
+
+
+def _is_ours(row: OutboxRow, present: Mapping[str, Any] | None) -> bool:
+    """Say whether a settlement still counts: its claim may have run out and the row be somebody else's by now."""
+    return present is not None and (not row.claim or present["claimed_by"] == row.claim)
+
+
+async def _to_queue(connection: AsyncConnection, wanted: Sequence[OutboxRow]) -> list[dict[str, Any]]:
+    """Return the columns of committed rows, given what deliveries have made of them since the committer looked."""
+    table = schema.outbox
+    present: dict[str, dict[str, Any]] = {}
+    for chunk in _chunks([row.score.id for row in wanted]):
+        query = sa.select(table).where(table.c.project == wanted[0].project, table.c.score_id.in_(chunk)).with_for_update()
+        present.update({row["score_id"]: dict(row) for row in (await connection.execute(query)).mappings()})
+    return [_committed(present.get(row.score.id), _queued(row)) for row in wanted]
+
+
+def _committed(present: Mapping[str, Any] | None, columns: dict[str, Any]) -> dict[str, Any]:
+    if present is None:
+        return columns
+    was, wanted = Delivery(present["state"]), Delivery(columns["state"])
+    if wanted in {Delivery.NEW, Delivery.DUE}:
+        if was in {Delivery.SENT, Delivery.SEEN} and present["fingerprint"] == columns["fingerprint"]:
+            # It went out meanwhile as it is wanted: sending it again would only be paid again.
+            return {name: present[name] for name in columns}
+        if was is Delivery.DELETED:
+            # A deletion under way would take the score that is sent before it happened.
+            return {**columns, "next_at": max(columns["next_at"], present["next_at"])}
+    if wanted is Delivery.DOOMED:
+        return {**columns, "sent": max(columns["sent"], present["sent"])}
+    return columns
 
 
 def _reconciled(present: dict[str, Any], row: OutboxRow, now: int) -> dict[str, Any]:

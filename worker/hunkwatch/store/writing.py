@@ -20,9 +20,10 @@ async def upsert(  # noqa: PLR0913 - the three ways in which a column may resist
     *,
     keep: Collection[str] = (),
     largest: str = "",
+    least: str = "",
     add: str = "",
 ) -> None:
-    """Insert rows, or replace those with the same key: columns in ``keep`` stay, ``largest`` only rises, ``add`` adds up."""
+    """Insert rows, or replace those with the same key: ``keep`` stay, ``largest`` only rises, ``least`` only falls, ``add`` adds up."""
     dialect = connection.dialect.name
     statement = postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
     key = [column.name for column in table.primary_key]
@@ -33,6 +34,8 @@ async def upsert(  # noqa: PLR0913 - the three ways in which a column may resist
         given, present = statement.excluded[name], table.c[name]
         if name == largest:
             new[name] = sa.case((given > present, given), else_=present)
+        elif name == least:
+            new[name] = sa.case((given < present, given), else_=present)
         else:
             new[name] = present + given if name == add else given
     if new:
