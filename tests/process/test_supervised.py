@@ -60,3 +60,72 @@ def test_the_service_manager_is_told_each_step(station: Any, manager: Manager) -
 
     assert (ready, manager.heard[status], stopping > again) == (0, "STATUS=watching project project-1", True)
     assert station.end(process)[0] == 0
+
+
+def test_a_reload_takes_new_settings_without_leaving(station: Any, manager: Manager, tmp_path: Path) -> None:
+    """SIGHUP: reloading, then ready; the same process goes on with the new settings and the state it holds, and scores what comes."""
+    config = tmp_path / "config.toml"
+    config.write_text('[log]\nlevel = "error"\n', "utf-8")
+    process = station.start("run", "--config", str(config), NOTIFY_SOCKET=manager.address)
+    ready = manager.wait_for(lambda told: told == "READY=1")
+    config.write_text('[log]\nlevel = "info"\n[sweep]\nrequest_grace = "11m"\n', "utf-8")
+
+    process.send_signal(signal.SIGHUP)
+    reloading = manager.wait_for(lambda told: told.startswith("RELOADING=1\nMONOTONIC_USEC="), after=ready)
+    manager.wait_for(lambda told: told == "READY=1", after=reloading)
+    station.add_traces("t1")
+    until = time.monotonic() + PATIENCE
+    while station.shown() != station.expected and time.monotonic() < until:
+        time.sleep(0.02)
+
+    code, log = station.end(process, signal.SIGTERM)
+    told = [(line["event"], line.get("changed")) for line in log]
+    assert (code, station.shown()) == (0, station.expected)
+    assert told[0] == ("settings_reloaded", "sweep.request_grace, log.level")
+    assert told[-1] == ("worker_stopped", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('[sweep]\nrequest_grace = "soon"\n', "sweep.request_grace"),
+        ('[http]\nhost = "127.0.0.2"\n', "http.host cannot change while the worker runs"),
+        ("[sweep\n", "config.toml"),
+    ],
+)
+def test_a_reload_that_is_wrong_changes_nothing(station: Any, manager: Manager, tmp_path: Path, text: str, reason: str) -> None:
+    """One line says what is wrong, the manager hears ready again, and the worker goes on as before."""
+    config = tmp_path / "config.toml"
+    config.write_text("", "utf-8")
+    process = station.start("run", "--config", str(config), NOTIFY_SOCKET=manager.address)
+    ready = manager.wait_for(lambda told: told == "READY=1")
+    config.write_text(text, "utf-8")
+
+    process.send_signal(signal.SIGHUP)
+    reloading = manager.wait_for(lambda told: told.startswith("RELOADING=1"), after=ready)
+    manager.wait_for(lambda told: told == "READY=1", after=reloading)
+    station.add_traces("t1")
+    until = time.monotonic() + PATIENCE
+    while station.shown() != station.expected and time.monotonic() < until:
+        time.sleep(0.02)
+
+    code, log = station.end(process, signal.SIGTERM)
+    refused = [line["reason"] for line in log if line["event"] == "reload_refused"]
+    assert (code, station.shown(), len(refused)) == (0, station.expected, 1)
+    assert reason in refused[0]
+
+
+def test_a_key_that_is_refused_is_not_taken(station: Any, manager: Manager, tmp_path: Path) -> None:
+    """New keys are tried at Langfuse before the old ones are given up, and stand in no line."""
+    secret = tmp_path / "secret"
+    secret.write_text("sk-lf-process", "utf-8")
+    process = station.start("run", NOTIFY_SOCKET=manager.address, LANGFUSE_SECRET_KEY="", LANGFUSE_SECRET_KEY_FILE=str(secret))
+    ready = manager.wait_for(lambda told: told == "READY=1")
+    secret.write_text("sk-lf-another", "utf-8")
+
+    process.send_signal(signal.SIGHUP)
+    reloading = manager.wait_for(lambda told: told.startswith("RELOADING=1"), after=ready)
+    manager.wait_for(lambda told: told == "READY=1", after=reloading)
+
+    code, log = station.end(process, signal.SIGTERM)
+    assert (code, [line["event"] for line in log].count("reload_refused"), "sk-lf-another" in str(log)) == (0, 1, False)

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import sys
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from importlib import metadata
 from pathlib import Path
-from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from hunkwatch import events
 from hunkwatch.core import evaluate
-from hunkwatch.daemon import leaving, moves, once, reloading
+from hunkwatch.daemon import leaving, moves, once, reloading, tenure
 from hunkwatch.daemon import run as loops
 from hunkwatch.daemon.clock import SystemClock
 from hunkwatch.daemon.project import Project
@@ -123,7 +121,7 @@ async def opened(settings: Settings, *, emit: Emit, clock: Clock, rehearsing: bo
         emit(events.WorkerStarted(*answers, version=version, scorer=evaluate.SCORER, dry_run=rehearsing))
 
     async with AsyncExitStack() as stack:
-        store = await stack.enter_async_context(open_store(settings.store.url, holder=_own_name()))
+        store = await stack.enter_async_context(open_store(settings.store.url, holder=tenure.own_name()))
         yield await stack.enter_async_context(_connected(settings, store, emit=emit, clock=clock, met=started))
 
 
@@ -381,11 +379,6 @@ async def _show_life(stop: asyncio.Event, clock: Clock, guard: Deadman, supervis
         await clock.sleep(every.total_seconds(), unless=stop)
         if stop.is_set():
             return
-
-
-def _own_name() -> str:
-    """Name this process among all that may share a state, on whatever machine."""
-    return f"{socket.gethostname()}-{os.getpid()}-{token_hex(4)}"
 
 
 async def _handed_on(project: Project) -> None:

@@ -223,6 +223,22 @@ class SettingDeprecated:
     new: str
 
 
+@dataclass(frozen=True, slots=True)
+class SettingsReloaded:
+    """The loops go on with new settings; ``changed`` names those that differ."""
+
+    project: str
+    changed: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReloadRefused:
+    """New settings were asked for and are wrong; nothing has changed."""
+
+    project: str
+    reason: str
+
+
 Event = (
     WorkerStarted
     | WorkerStopping
@@ -245,6 +261,8 @@ Event = (
     | LoopTicked
     | ServerChanged
     | SettingDeprecated
+    | SettingsReloaded
+    | ReloadRefused
 )
 
 Emit = Callable[[Event], None]

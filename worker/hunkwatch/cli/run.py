@@ -49,7 +49,11 @@ def run(  # noqa: PLR0913 - each is a flag
     elif once:
         _show_pass(asyncio.run(app.run_once(loaded.settings, notices=loaded.deprecated)), as_json=as_json)
     else:
-        code = asyncio.run(app.run(loaded.settings, notices=loaded.deprecated))
+
+        def reload() -> settings.Settings:
+            return options.load(config, flags, assigned, required=settings.CREDENTIALS).settings
+
+        code = asyncio.run(app.run(loaded.settings, notices=loaded.deprecated, reload=reload))
         if code is not Exit.OK:
             raise typer.Exit(code)
 

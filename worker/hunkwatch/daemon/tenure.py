@@ -6,7 +6,10 @@ committing the same thing twice changes nothing.
 
 from __future__ import annotations
 
+import os
+import socket
 from datetime import timedelta
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -43,3 +46,8 @@ class Tenure:
         """Let another process go on at once."""
         self._until = self._clock.monotonic()
         await self._store.release(self._project)
+
+
+def own_name() -> str:
+    """Name this process among all that may share a state, on whatever machine."""
+    return f"{socket.gethostname()}-{os.getpid()}-{token_hex(4)}"

@@ -52,6 +52,15 @@ class Telemetry:
         self._repetition = Repetition(repeat_every)
         self._secrets = secrets
 
+    def hide(self, secrets: Collection[str]) -> None:
+        """Let no other secret through either."""
+        self._secrets = frozenset((*self._secrets, *secrets))
+
+    def adopt(self, log: FilteringBoundLogger, repeat_every: float) -> None:
+        """Go on with another log; what was held back is said first."""
+        self._tell_held_back()
+        self._log, self._repetition = log, Repetition(repeat_every)
+
     def emit(self, event: events.Event) -> None:
         """Say it in the log, count it, and let health know."""
         event = _cleaned(event, self._secrets)
@@ -103,7 +112,7 @@ def fields_of(event: events.Event) -> dict[str, object]:
 def level_of(event: events.Event) -> Level:
     """Return how loud the event is: error wants a person, warning wants a look, debug is for one row or one request."""
     match event:
-        case events.ScoreDied() | events.LoopFailed():
+        case events.ScoreDied() | events.LoopFailed() | events.ReloadRefused():
             return "error"
         case events.RequestRetried() | events.PoisonSkipped() | events.SettingDeprecated():
             return "warning"
@@ -123,6 +132,7 @@ def level_of(event: events.Event) -> Level:
             | events.RateLimited()
             | events.WindowHalved()
             | events.ServerChanged()
+            | events.SettingsReloaded()
         ):
             return "info"
         case events.CallFound() | events.LagSeen() | events.ScoreValueSent() | events.RequestAnswered() | events.LoopTicked():

@@ -91,6 +91,7 @@ class Metrics:
 
         self.success = gauge("last_success_timestamp_seconds", "Last time a loop did its work without an error.", "project", "loop")
         self.loop_failures = counter("loop_failures_total", "Errors that a loop lived through.", "project", "loop")
+        self.reloads = counter("reloads_total", "Reloads of the settings, by result: taken or refused.", "project", "result")
         self.loop_seconds = histogram("loop_duration_seconds", "Time of one unit of work.", _SECONDS, "project", "loop")
 
     def record(self, event: events.Event, *, now: datetime) -> None:  # noqa: C901, PLR0912, PLR0915 (one case an event is the whole point)
@@ -152,6 +153,10 @@ class Metrics:
                 loop = self._bounded("loop", event.loop)
                 self.success.labels(event.project, loop).set(now.timestamp())
                 self.loop_seconds.labels(event.project, loop).observe(event.seconds)
+            case events.SettingsReloaded():
+                self.reloads.labels(event.project, "taken").inc()
+            case events.ReloadRefused():
+                self.reloads.labels(event.project, "refused").inc()
             case events.WorkerStopping() | events.WorkerStopped() | events.SettingDeprecated():
                 return
             case _:

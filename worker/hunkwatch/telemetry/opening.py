@@ -30,6 +30,10 @@ class Opened:
     log: FilteringBoundLogger
     metrics: Metrics
     health: Health
+    hide: Callable[[Settings], None]
+    """Keeps the secrets of other settings out of all output too."""
+    adopt: Callable[[Settings], None]
+    """Goes on as another [log] says."""
 
 
 def open_telemetry(settings: Settings, stream: TextIO, *, clock: Clock, environ: Mapping[str, str]) -> Opened:
@@ -39,7 +43,15 @@ def open_telemetry(settings: Settings, stream: TextIO, *, clock: Clock, environ:
     metrics, health = Metrics(), Health()
     repeat_every = settings.log.repeat_every.total_seconds()
     telemetry = Telemetry(log, metrics, health, clock=clock, repeat_every=repeat_every, secrets=secrets)
-    return Opened(telemetry.emit, log, metrics, health)
+
+    def hide(others: Settings) -> None:
+        telemetry.hide(secrets_of(others))
+
+    def adopt(others: Settings) -> None:
+        renewed = logs.open_log(others.log, stream, secrets=(*secrets, *secrets_of(others)), environ=environ)
+        telemetry.adopt(renewed, others.log.repeat_every.total_seconds())
+
+    return Opened(telemetry.emit, log, metrics, health, hide, adopt)
 
 
 @asynccontextmanager
