@@ -169,3 +169,15 @@ def test_sdk_4_traces_scores_evaluates_and_reads() -> None:
     } == seen
     paths = {path for method, path, status in sandbox.requests}
     assert {"/api/public/otel/v1/traces", "/api/public/ingestion", "/api/public/observations", "/api/public/traces"} <= paths
+
+
+def test_sdk_5_uploads_media(client: Langfuse, api: LangfuseAPI) -> None:
+    """An image in an input is uploaded beside it and found behind its token."""
+    image = "data:image/png;base64,aGVsbG8="
+    with client.start_as_current_observation(name="look", as_type="tool", input={"picture": image}):
+        pass
+    client.flush()
+    (row,) = api.observations.get_many(fields="io").data
+    token = json.loads(row.input)["picture"]
+    about = api.media.get(token.split("id=")[1].split("|")[0])
+    assert ("image/png", b"hello") == (about.content_type, httpx.get(about.url).content)

@@ -74,7 +74,7 @@ class Application:
         if path == f"{PREFIX}/health":
             return routes.health(self.state)
         if path.startswith(f"{STORE}/"):
-            return routes.stored_text(self.state, path.removeprefix(f"{STORE}/"))
+            return await routes.stored(self.state, request, path.removeprefix(f"{STORE}/"))
         found = paths.find(path, self.state.release)
         if found is None:
             return HTMLResponse(NOT_FOUND, 404)

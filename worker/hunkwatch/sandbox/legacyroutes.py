@@ -189,6 +189,16 @@ async def media(call: Call) -> Response:
     return answers.answer(about)
 
 
+async def post_media(call: Call) -> Response:
+    """``POST /media``."""
+    return answers.answer(call.room.media.promise(await call.json(), str(call.request.base_url), call.state.now()), 201)
+
+
+async def patch_media(_call: Call) -> Response:
+    """``PATCH /media/{id}``: how the upload went."""
+    return answers.answer({})
+
+
 async def count(call: Call) -> Response:
     """``GET /v2/metrics``."""
     return answers.answer(metrics.count(call.room.shelf, call.request.query_params, call.state.now()))

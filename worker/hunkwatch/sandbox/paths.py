@@ -75,7 +75,8 @@ PATHS: dict[str, Methods] = {
         "PATCH": Endpoint(legacyroutes.patch_placement, since=DASHBOARDS),
         "DELETE": Endpoint(legacyroutes.delete_placement, since=DASHBOARDS),
     },
-    "/media/{id}": {"GET": Endpoint(legacyroutes.media)},
+    "/media": {"POST": Endpoint(legacyroutes.post_media, "ingestion")},
+    "/media/{id}": {"GET": Endpoint(legacyroutes.media), "PATCH": Endpoint(legacyroutes.patch_media, "ingestion")},
     "/v2/metrics": {"GET": Endpoint(legacyroutes.count, "public-api-v2-metrics", since=(4,))},
 }
 _COMPILED = [(compile_path(PREFIX + path)[0], methods) for path, methods in PATHS.items()]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 
 from hunkwatch.sandbox import answers, ingestion, moments, observations, otlp, readscores, scorebody, spans
 from hunkwatch.sandbox.state import Room, State
@@ -188,9 +188,13 @@ def invalid_json() -> Response:
     return Response(INVALID_JSON, 400)
 
 
-def stored_text(state: State, id_: str) -> Response:
-    """The text behind a media token, open to whoever knows its address, as a signed one is."""
-    for room in state.rooms.values():
-        if id_ in room.media:
-            return PlainTextResponse(room.media.content(id_))
-    return PlainTextResponse("", 404)
+async def stored(state: State, request: Request, id_: str) -> Response:
+    """The content behind a media token, open to whoever knows its address, as a signed one is."""
+    room = next((room for room in state.rooms.values() if id_ in room.media), None)
+    if room is None:
+        return Response(status_code=404)
+    if request.method == "PUT":
+        room.media.put(id_, await request.body(), state.now())
+        return Response()
+    kind, content = room.media.content(id_)
+    return Response(content, media_type=kind)
