@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hunkwatch.sandbox import Fault, Habits, Wrong
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    WaitUntil = Callable[[Callable[[], bool]], None]
 
 PATIENCE = 60.0
 
@@ -62,7 +66,7 @@ def test_the_service_manager_is_told_each_step(station: Any, manager: Manager) -
     assert station.end(process)[0] == 0
 
 
-def test_a_reload_takes_new_settings_without_leaving(station: Any, manager: Manager, tmp_path: Path) -> None:
+def test_a_reload_takes_new_settings_without_leaving(station: Any, manager: Manager, wait_until: WaitUntil, tmp_path: Path) -> None:
     """SIGHUP: reloading, then ready; the same process goes on with the new settings and the state it holds, and scores what comes."""
     config = tmp_path / "config.toml"
     config.write_text('[log]\nlevel = "error"\n', "utf-8")
@@ -74,9 +78,7 @@ def test_a_reload_takes_new_settings_without_leaving(station: Any, manager: Mana
     reloading = manager.wait_for(lambda told: told.startswith("RELOADING=1\nMONOTONIC_USEC="), after=ready)
     manager.wait_for(lambda told: told == "READY=1", after=reloading)
     station.add_traces("t1")
-    until = time.monotonic() + PATIENCE
-    while station.shown() != station.expected and time.monotonic() < until:
-        time.sleep(0.02)
+    wait_until(lambda: station.shown() == station.expected)
 
     code, log = station.end(process, signal.SIGTERM)
     told = [(line["event"], line.get("changed")) for line in log]
@@ -88,12 +90,14 @@ def test_a_reload_takes_new_settings_without_leaving(station: Any, manager: Mana
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('[sweep]\nrequest_grace = "soon"\n', "sweep.request_grace"),
+        ('[sweep]\nrequest_grace = "soon"\n', "[sweep] request_grace: "),
         ('[http]\nhost = "127.0.0.2"\n', "http.host cannot change while the worker runs"),
         ("[sweep\n", "config.toml"),
     ],
 )
-def test_a_reload_that_is_wrong_changes_nothing(station: Any, manager: Manager, tmp_path: Path, text: str, reason: str) -> None:
+def test_a_reload_that_is_wrong_changes_nothing(  # noqa: PLR0913 - fixtures and the case
+    station: Any, manager: Manager, wait_until: WaitUntil, tmp_path: Path, *, text: str, reason: str
+) -> None:
     """One line says what is wrong, the manager hears ready again, and the worker goes on as before."""
     config = tmp_path / "config.toml"
     config.write_text("", "utf-8")
@@ -105,9 +109,7 @@ def test_a_reload_that_is_wrong_changes_nothing(station: Any, manager: Manager, 
     reloading = manager.wait_for(lambda told: told.startswith("RELOADING=1"), after=ready)
     manager.wait_for(lambda told: told == "READY=1", after=reloading)
     station.add_traces("t1")
-    until = time.monotonic() + PATIENCE
-    while station.shown() != station.expected and time.monotonic() < until:
-        time.sleep(0.02)
+    wait_until(lambda: station.shown() == station.expected)
 
     code, log = station.end(process, signal.SIGTERM)
     refused = [line["reason"] for line in log if line["event"] == "reload_refused"]
@@ -129,3 +131,19 @@ def test_a_key_that_is_refused_is_not_taken(station: Any, manager: Manager, tmp_
 
     code, log = station.end(process, signal.SIGTERM)
     assert (code, [line["event"] for line in log].count("reload_refused"), "sk-lf-another" in str(log)) == (0, 1, False)
+
+
+def test_a_stop_does_not_wait_for_a_reload(station: Any, manager: Manager, wait_until: WaitUntil) -> None:
+    """A server that hangs while new settings are tried holds up neither the loops nor SIGTERM."""
+    process = station.start("run", NOTIFY_SOCKET=manager.address)
+    ready = manager.wait_for(lambda told: told == "READY=1")
+    station.sandbox.habits = Habits(faults=(Fault(Wrong.HANGING, path="/api/public/projects", seconds=600),))
+    process.send_signal(signal.SIGHUP)
+    manager.wait_for(lambda told: told.startswith("RELOADING=1"), after=ready)
+    wait_until(lambda: any(path.endswith("/projects") and status == 0 for _, path, status in station.sandbox.requests))
+    station.add_traces("t1")
+    wait_until(lambda: station.shown() == station.expected)
+
+    code, log = station.end(process, signal.SIGTERM)
+
+    assert (code, log[-1]["event"], [line for line in log if line["event"].startswith(("reload", "settings"))]) == (0, "worker_stopped", [])
