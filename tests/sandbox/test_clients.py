@@ -79,7 +79,8 @@ def test_sdk_5_sends_traces_and_reads_them_back(client: Langfuse, api: LangfuseA
     assert (json.dumps({"input": PATCH}), "failed", "ERROR", "no such lines") == (tool.input, tool.output, tool.level, tool.status_message)
     assert ("c1", "demo") == (tool.metadata["call_id"], tool.metadata["repo"])
     assert ("codex-session", "u1", "s1", ["lab"], "ci") == (tool.trace_name, tool.user_id, tool.session_id, tool.tags, tool.environment)
-    assert [True, False] == [row.parent_observation_id is None for row in reversed(api.observations.get_many().data)]
+    parents = {row.name: row.parent_observation_id for row in api.observations.get_many().data}
+    assert (None, True) == (parents["agent"], parents["apply_patch"] is not None)
 
 
 def test_sdk_5_scores_one_by_one(client: Langfuse, sandbox: Sandbox) -> None:
