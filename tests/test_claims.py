@@ -58,6 +58,7 @@ def test_every_setting_has_a_variable_that_sets_it(key: str) -> None:
     other = {
         "langfuse.base_url": "https://other.example",
         "sweep.span": "7h",
+        "sweep.sample": "0.5",
         "scores.write": "blind_hunks",
         "scores.paths": "false",
         "store.url": "sqlite:////other.db",

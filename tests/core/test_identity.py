@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hunkwatch.core import identity
 from hunkwatch.core.model import Observation, Score
@@ -95,3 +97,28 @@ def test_a_patch_is_hashed_with_line_feeds() -> None:
 
     assert [identity.text_hash("a\nb\r"), identity.text_hash("a\r\nb\r")] == [expected, expected]
     assert len(identity.text_hash("\ud800")) == 64
+
+
+# ---------------------------------------------------------------- sampling
+
+TRACES = [f"trace-{number}" for number in range(2000)]
+
+
+@settings(max_examples=50)
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_a_larger_share_contains_the_smaller(one: float, other: float) -> None:
+    """Raising the share never lets go of a trace that was read."""
+    less, more = ({trace for trace in TRACES[:200] if identity.sampled(trace, share)} for share in sorted((one, other)))
+
+    assert less <= more
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.0, 0), (0.1, 193), (0.5, 1013), (1.0, 2000)])
+def test_a_share_is_about_that_many_traces_and_always_the_same(share: float, expected: int) -> None:
+    """These very numbers follow from the ids alone, on any machine."""
+    assert expected == sum(identity.sampled(trace, share) for trace in TRACES)
+
+
+def test_any_text_is_in_a_share_or_not() -> None:
+    """A lone surrogate in a trace id is no reason to fail."""
+    assert [False, True] == [identity.sampled("\ud800", share) for share in (0.0, 0.999)]

@@ -39,6 +39,17 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Any other setting; may be given again and again.", rich_help_panel=_PANEL),
 ]
+Sample = Annotated[
+    float | None,
+    typer.Option(
+        "--sample",
+        metavar="SHARE",
+        min=0,
+        max=1,
+        help="Share of the traces that is read, 0 to 1, chosen by trace id (sweep.sample).",
+        rich_help_panel=_PANEL,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

@@ -29,6 +29,7 @@ def run(  # noqa: PLR0913 - each is a flag
     config: options.Config = None,
     base_url: options.BaseUrl = None,
     since: options.Since = None,
+    sample: options.Sample = None,
     state: options.State = None,
     log_level: options.LogLevel = None,
     assigned: options.Set = None,
@@ -38,7 +39,13 @@ def run(  # noqa: PLR0913 - each is a flag
     Needs LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY, and LANGFUSE_BASE_URL unless it is Langfuse Cloud (EU). Runs until SIGTERM or
     Ctrl-C and finishes what is under way. --once exits with 75 when scores were sent but not yet seen: run it again.
     """
-    flags = {"langfuse.base_url": base_url, "sweep.since": since, "store.url": options.address(state), "log.level": log_level}
+    flags = {
+        "langfuse.base_url": base_url,
+        "sweep.since": since,
+        "sweep.sample": sample,
+        "store.url": options.address(state),
+        "log.level": log_level,
+    }
     loaded = options.load(config, flags, assigned, required=settings.CREDENTIALS)
     if reset and dry_run:
         raise typer.BadParameter("--dry-run changes nothing, --reset-state does: give one of them")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _SCORES = uuid5(NAMESPACE_OID, "hunkwatch:score:v1")
 _SEPARATOR = "\x1f"
+_PLACE_BYTES = 8
 
 
 def score_id(project: str, trace_id: str, observation_id: str | None, name: str) -> str:
@@ -32,6 +33,14 @@ def content(observation: Observation) -> str:
     return _hash(
         [observation.input, observation.output, observation.level, observation.status_message, end, observation.name, observation.type]
     )
+
+
+def sampled(trace_id: str, share: float) -> bool:
+    """Say whether a trace is among this share of all traces: always the same ones, and a larger share contains the smaller."""
+    if share >= 1:
+        return True
+    place = int.from_bytes(sha256(trace_id.encode("utf-8", "surrogatepass")).digest()[:_PLACE_BYTES])
+    return place < share * 2 ** (8 * _PLACE_BYTES)
 
 
 def text_hash(text: str) -> str:

@@ -79,6 +79,17 @@ class _Graded:
     reason: str = ""
 
 
+def sampled(page: Page, share: float) -> Page:
+    """Return what a page holds of the traces that are to be read."""
+    if share >= 1:
+        return page
+    return replace(
+        page,
+        observations=[row for row in page.observations if identity.sampled(row.trace_id, share)],
+        unreadable={key: reason for key, reason in page.unreadable.items() if identity.sampled(key.trace_id, share)},
+    )
+
+
 async def bring_in(project: Project, haul: Haul, page: Page, *, remembered: Mapping[ObservationKey, Sighting]) -> None:
     """Take one page of candidates: skip what is known, read the others, grade what changed."""
     haul.rows += len(page.observations)
@@ -108,7 +119,8 @@ async def look_after_missing(project: Project, haul: Haul, part: Window) -> None
 
     One that Langfuse does not have any more was deleted; its entry stays, and nothing is said against its scores.
     """
-    missing = {entry.key: entry for entry in await project.store.recorded(project.id, part) if entry.key not in haul.seen}
+    recorded = [entry for entry in await project.store.recorded(project.id, part) if entry.key not in haul.seen]
+    missing = {entry.key: entry for entry in recorded if identity.sampled(entry.key.trace_id, project.sweep.sample)}
     wanted = [Observation(key.observation_id, key.trace_id, entry.first_start) for key, entry in missing.items()]
     for at in range(0, len(wanted), READ_BATCH):
         page = await project.source.read(wanted[at : at + READ_BATCH])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from hunkwatch import events
 from hunkwatch.core import window as windows
 from hunkwatch.daemon import rollup
-from hunkwatch.daemon.haul import Haul, bring_in, restore_forgotten
+from hunkwatch.daemon.haul import Haul, bring_in, restore_forgotten, sampled
 from hunkwatch.daemon.knife import Knife
 from hunkwatch.errors import AskForLess
 from hunkwatch.ports import Commit
@@ -97,7 +97,7 @@ async def take(project: Project, part: Window, *, complete: bool, remembered: Ma
     haul = Haul(now, project.clock.monotonic())
     can_be_cut = windows.halves(part) is not None
     async for page in project.source.candidates(part, complete=complete):
-        await bring_in(project, haul, page, remembered=remembered)
+        await bring_in(project, haul, sampled(page, project.sweep.sample), remembered=remembered)
         if can_be_cut and len(haul.entries) > MOST_ENTRIES:
             raise AskForLess("the window brings more than is kept in memory at once")
     await restore_forgotten(project, haul)

@@ -100,6 +100,13 @@ class SweepSection(Section):
     rollup_every: Duration = Field(
         default=timedelta(minutes=10), description="While a trace goes on, its own scores are written this often."
     )
+    sample: float = Field(
+        default=1.0,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="Share of the traces that is read, chosen by trace id; a larger share contains the smaller.",
+    )
 
     @model_validator(mode="after")
     def _windows_reach_the_present(self) -> Self:
