@@ -51,6 +51,7 @@ graded = st.builds(
     deleted_lines=counts,
     context_lines=counts,
     returned_lines=st.none() | counts,
+    graded_by=words,
 )
 
 

@@ -54,6 +54,19 @@ async def test_only_entries_with_calls_belong_to_a_trace(store: SqlStore, make: 
     assert {"trace-1": [full]} == dict(await store.entries_of("project", ["trace-1", "trace-2"]))
 
 
+async def test_traces_with_calls_or_scores_are_listed_page_by_page(store: SqlStore, make: Any) -> None:
+    """Every trace once, none of another project, none of which nothing was found, and the next page begins where the last ended."""
+    traces = [f"trace-{number}" for number in range(1, 8)]
+    full = [make.entry(trace=trace, calls=(make.call(trace_id=trace),)) for trace in traces[1:]]
+    await store.commit(Commit("project", ledger=[*full, make.entry(trace="empty")], outbox=[make.row()]))
+
+    found = [page := await store.trace_ids("project", limit=3)]
+    while page:
+        found.append(page := await store.trace_ids("project", after=page[-1], limit=3))
+
+    assert ([traces[:3], traces[3:6], traces[6:], []], []) == (found, await store.trace_ids("other", limit=3))
+
+
 async def test_a_commit_that_fails_midway_leaves_nothing(store: SqlStore, make: Any) -> None:
     """Ledger, outbox and watermark are written together or not at all."""
     bad = make.row(state=Delivery.DUE, reason=None)

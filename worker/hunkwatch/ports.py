@@ -278,6 +278,10 @@ class Store(Protocol):
         """Return every ledger entry of the window, by its first start, that holds at least one call."""
         ...
 
+    async def trace_ids(self, project: str, *, after: str = "", limit: int) -> Sequence[str]:
+        """Return ids of traces that have calls or scores on record, in the database's order, beginning behind ``after``."""
+        ...
+
     async def outbox_of(self, project: str, trace_ids: Sequence[str]) -> Mapping[str, Sequence[OutboxRow]]:
         """Return every outbox row of the traces, whatever its state, by trace."""
         ...

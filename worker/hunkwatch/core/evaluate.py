@@ -6,7 +6,7 @@ without a number to give has no numeric score at all: abstaining is not zero.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hunkwatch.core import grading, identity, merging, rewriting
@@ -40,14 +40,15 @@ class Evaluation:
 
 def grade(call: Call) -> GradedCall:
     """Read a call's patch and count everything that its scores need. Never raises."""
-    return grading.grade(call)
+    graded = grading.grade(call)
+    return graded if graded.graded_by == SCORER else replace(graded, graded_by=SCORER)
 
 
 def grade_observation(observation: Observation) -> tuple[GradedCall, ...]:
     """Find the calls of an observation and grade them. Never raises."""
     from hunkwatch.core import discover  # noqa: PLC0415 - finding calls loads every quoting scanner; scoring one patch needs none
 
-    return tuple(grading.grade(call) for call in discover.calls(observation))
+    return tuple(grade(call) for call in discover.calls(observation))
 
 
 def trace(  # noqa: PLR0913 - the whole contract of the core in one call; all but two are by name

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _SCORES = uuid5(NAMESPACE_OID, "hunkwatch:score:v1")
 _SEPARATOR = "\x1f"
 _PLACE_BYTES = 8
+_PLACES = 1 << 8 * _PLACE_BYTES
 
 
 def score_id(project: str, trace_id: str, observation_id: str | None, name: str) -> str:
@@ -40,7 +41,7 @@ def sampled(trace_id: str, share: float) -> bool:
     if share >= 1:
         return True
     place = int.from_bytes(sha256(trace_id.encode("utf-8", "surrogatepass")).digest()[:_PLACE_BYTES])
-    return place < share * 2 ** (8 * _PLACE_BYTES)
+    return place < share * _PLACES
 
 
 def text_hash(text: str) -> str:

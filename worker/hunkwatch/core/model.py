@@ -252,6 +252,8 @@ class GradedCall:
     context_lines: int = 0
     returned_lines: int | None = None
     """Of a file rewritten by a later call: lines that came back unchanged, where the trace knows the earlier content."""
+    graded_by: str = "1"
+    """The scorer's version that read the patch; the first one did not say so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,16 @@ async def look_after_missing(project: Project, haul: Haul, part: Window) -> None
         project.beat()
 
 
+async def read_anew(project: Project, haul: Haul, entries: Sequence[LedgerEntry]) -> None:
+    """Read observations that are on record and grade them again although they did not change; one that is gone is left out."""
+    before = {entry.key: replace(entry, fingerprint="") for entry in entries}
+    wanted = [Observation(entry.key.observation_id, entry.key.trace_id, entry.first_start) for entry in entries]
+    for at in range(0, len(wanted), READ_BATCH):
+        page = await project.source.read(wanted[at : at + READ_BATCH])
+        await _grade(project, haul, page.observations, before)
+        project.beat()
+
+
 async def restore_forgotten(project: Project, haul: Haul) -> None:
     """Read a trace whole that comes back after its entries were pruned: its own scores are about all of its calls."""
     touched = sorted({key.trace_id for key in haul.touching})

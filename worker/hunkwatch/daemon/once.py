@@ -6,6 +6,7 @@ What is done is on record at every step; a pass that ends early is finished by t
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
@@ -21,12 +22,15 @@ from hunkwatch.ports import Delivery
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from hunkwatch.daemon.project import Project
     from hunkwatch.ports import Parcel, Receipt, ScoreSink, SeenScore
 
 T = TypeVar("T")
+
+Sweeping = Callable[["Project"], Awaitable["Swept"]]
+"""Brings the record up to date, one way or another."""
 
 _TRIES = 5
 _LOOK_EVERY = timedelta(seconds=3)
@@ -55,23 +59,24 @@ class Rehearsal:
 
 async def run(project: Project, *, patience: timedelta, stop: asyncio.Event) -> Pass:
     """Make one pass; a stop ends it after the unit under way."""
-    hurried, tenure = _hurried(project, patience), Tenure(project.store, project.id, project.clock)
+    hasty, tenure = hurried(project, patience), Tenure(project.store, project.id, project.clock)
     try:
-        swept = await _sweep(hurried, tenure, stop)
+        swept = await _sweep(hasty, tenure, stop)
     finally:
         await tenure.release()
-    delivered, finished = await _deliver(hurried, patience, stop)
+    delivered, finished = await deliver_all(hasty, patience=patience, stop=stop)
     return Pass(swept, delivered, finished and swept.caught_up)
 
 
-async def rehearse(project: Project, *, stop: asyncio.Event) -> Rehearsal:
-    """Make one pass that sends nothing; the project's store must be a throw-away."""
+async def rehearse(project: Project, *, stop: asyncio.Event, sweeping: Sweeping | None = None) -> Rehearsal:
+    """Make one pass (or do another sweep) that sends nothing; the project's store must be a throw-away."""
     onlooker = Onlooker(project.sink)
-    muted = replace(_hurried(project, timedelta(0)), sink=onlooker)
-    swept = await _sweep(muted, Tenure(project.store, project.id, project.clock), stop)
+    muted = replace(hurried(project, timedelta(0)), sink=onlooker)
+    tenure = Tenure(project.store, project.id, project.clock)
+    swept = await (_sweep(muted, tenure, stop) if sweeping is None else sweeping(muted))
     seen = 0
     while not stop.is_set():
-        looked = await _patiently(muted, "look", lambda: deliver.look(muted), stop)
+        looked = await patiently(muted, "look", lambda: deliver.look(muted), stop)
         if looked is None or looked.idle:
             break
         seen += looked.seen
@@ -109,7 +114,7 @@ class Onlooker:
         self.withdrawn.add(score_id)
 
 
-def _hurried(project: Project, patience: timedelta) -> Project:
+def hurried(project: Project, patience: timedelta) -> Project:
     """Return the project with every trace counting as quiet, and with looks that fit into the patience."""
     return replace(
         project,
@@ -135,17 +140,18 @@ async def _sweep(project: Project, tenure: Tenure, stop: asyncio.Event) -> Swept
                 mend="Let it work, or stop it and run this again a minute later.",
                 exit_code=Exit.TEMPORARY,
             )
-        swept = await _patiently(project, "sweep", sweeper.tick, stop)
+        swept = await patiently(project, "sweep", sweeper.tick, stop)
         if swept is not None:
             total += swept
     await upkeep.everything(project, within=timedelta(minutes=1))
     return total
 
 
-async def _deliver(project: Project, patience: timedelta, stop: asyncio.Event) -> tuple[Delivered, bool]:
+async def deliver_all(project: Project, *, patience: timedelta, stop: asyncio.Event) -> tuple[Delivered, bool]:
+    """Deliver what is due; the second word says whether Langfuse then shows every score as it should be, dead letters aside."""
     clock, total, deadline = project.clock, Delivered(), None
     while not stop.is_set():
-        delivered = await _patiently(project, "deliver", lambda: deliver.tick(project), stop)
+        delivered = await patiently(project, "deliver", lambda: deliver.tick(project), stop)
         if delivered is None:
             break
         total += delivered
@@ -166,7 +172,7 @@ async def _deliver(project: Project, patience: timedelta, stop: asyncio.Event) -
     return total, False
 
 
-async def _patiently(project: Project, what: str, tick: Callable[[], Awaitable[T]], stop: asyncio.Event) -> T | None:
+async def patiently(project: Project, what: str, tick: Callable[[], Awaitable[T]], stop: asyncio.Event) -> T | None:
     """Try until it works; None when told to stop. Raises Halt when it fails too often in a row."""
     failures = 0
     while not stop.is_set():

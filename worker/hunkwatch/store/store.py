@@ -102,6 +102,15 @@ class SqlStore:
         async with self._transaction() as connection:
             return [rows.entry(dict(row)) for row in (await connection.execute(query)).mappings()]
 
+    async def trace_ids(self, project: str, *, after: str = "", limit: int) -> Sequence[str]:
+        """Return ids of traces that have calls or scores on record, in the database's order, beginning behind ``after``."""
+        ledger, outbox = schema.ledger.c, schema.outbox.c
+        with_calls = sa.select(ledger.trace_id).where(ledger.project == project, ledger.trace_id > after, ledger.call_count > 0)
+        with_scores = sa.select(outbox.trace_id).where(outbox.project == project, outbox.trace_id > after)
+        query = sa.union(with_calls, with_scores).order_by("trace_id").limit(limit)
+        async with self._transaction() as connection:
+            return list((await connection.execute(query)).scalars())
+
     async def outbox_of(self, project: str, trace_ids: Sequence[str]) -> Mapping[str, Sequence[OutboxRow]]:
         """Return every outbox row of the traces, whatever its state, by trace."""
         found: dict[str, list[OutboxRow]] = defaultdict(list)
