@@ -14,7 +14,7 @@ import typer.main
 
 from hunkwatch import cli, events
 from hunkwatch.core import evaluate
-from hunkwatch.core.discover import calls
+from hunkwatch.core.discover import PRODUCERS, calls
 from hunkwatch.core.model import Observation, Shape
 from hunkwatch.errors import Exit
 from hunkwatch.ports import Delivery
@@ -221,3 +221,10 @@ def test_every_decision_is_listed() -> None:
 
 def _read(path: Path) -> str:
     return path.read_text("utf-8") if path.exists() else ""
+
+
+def test_every_producer_is_named() -> None:
+    """Whoever reads a producer's name in ``status`` finds it in the page about Langfuse."""
+    page = (DOCS / "langfuse.md").read_text("utf-8")
+
+    assert [] == [sign.producer for sign in PRODUCERS if f"`{sign.producer}`" not in page]
