@@ -32,6 +32,7 @@ DELETION = timedelta(seconds=20)
 """How long Langfuse gets to work a deletion off before the next look."""
 
 _DELETION_LOOKS = 3
+_DISCARDED = "discarded"
 _MISSES = 2
 
 
@@ -78,6 +79,12 @@ def unwanted(row: OutboxRow, *, now: datetime) -> OutboxRow | None:
     return replace(row, state=Delivery.DOOMED, next_at=now, looks=0, reason="")
 
 
+def purged(row: OutboxRow, *, now: datetime) -> OutboxRow | None:
+    """Return the row that makes Langfuse forget a score that may ever have got there, None when that is under way or proven."""
+    given_up = row.state is Delivery.GONE and row.reason == _DISCARDED
+    return unwanted(replace(row, state=Delivery.DEAD) if given_up else row, now=now)
+
+
 def looked(row: OutboxRow, seen: SeenScore | None, *, look_after: Sequence[timedelta], sends: int, now: datetime) -> OutboxRow:
     """Return the row after a look into Langfuse. A DOOMED row comes back DOOMED and due when its deletion has to be asked for."""
     match row.state:
@@ -115,7 +122,7 @@ def requeued(row: OutboxRow, *, now: datetime) -> OutboxRow:
 
 def discarded(row: OutboxRow, *, now: datetime) -> OutboxRow:
     """Return a dead letter that somebody gave up."""
-    return replace(row, state=Delivery.GONE, next_at=now, reason="discarded")
+    return replace(row, state=Delivery.GONE, next_at=now, reason=_DISCARDED)
 
 
 def put_back(row: OutboxRow, *, at: datetime, reason: str = "") -> OutboxRow:
