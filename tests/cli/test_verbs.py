@@ -12,8 +12,9 @@ import pytest
 import typer
 import typer.main
 
-from hunkwatch import app, cli
+from hunkwatch import cli
 from hunkwatch.cli import inspect, play, run
+from hunkwatch.daemon import reports
 from hunkwatch.errors import Exit, Halt
 from hunkwatch.ports import Delivery, Status
 
@@ -24,10 +25,10 @@ Say = Callable[..., Any]
 
 VERBS = sorted(getattr(typer.main.get_command(cli.app), "commands", {}))
 
-ONCE = app.OnceReport(
+ONCE = reports.OnceReport(
     exit=Exit.OK, project="p", observations=9, calls=3, sent=8, seen=8, waiting=0, dead=0, poison=0, shapes={"new_file": 1}
 )
-DRY = app.DryRunReport(
+DRY = reports.DryRunReport(
     project="p",
     observations=9,
     calls=3,
@@ -157,7 +158,7 @@ def test_check_lists_bad_settings_as_findings(say: Say) -> None:
 
 def test_a_pass_is_told_in_two_lines(capsys: pytest.CaptureFixture[str]) -> None:
     """What was read, found, sent and seen."""
-    run._show_pass(ONCE, as_json=False)
+    run.show_pass(ONCE, as_json=False)
 
     expected = ["9 observations read, 3 calls found, 8 scores sent, 8 seen in Langfuse.", "Calls on record: 1 new_file."]
     assert expected == capsys.readouterr().out.splitlines()
@@ -166,10 +167,10 @@ def test_a_pass_is_told_in_two_lines(capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize("as_json", [True, False])
 def test_a_pass_that_did_not_finish_leaves_with_its_code(capsys: pytest.CaptureFixture[str], *, as_json: bool) -> None:
     """Cron sees 75 and runs it again; the report is printed all the same."""
-    report = app.OnceReport(exit=Exit.TEMPORARY, project="p", observations=1, calls=1, sent=6, seen=2, waiting=4, dead=0, poison=0)
+    report = reports.OnceReport(exit=Exit.TEMPORARY, project="p", observations=1, calls=1, sent=6, seen=2, waiting=4, dead=0, poison=0)
 
     with pytest.raises(typer.Exit) as left:
-        run._show_pass(report, as_json=as_json)
+        run.show_pass(report, as_json=as_json)
 
     printed = capsys.readouterr().out
     assert left.value.exit_code == Exit.TEMPORARY
@@ -178,7 +179,7 @@ def test_a_pass_that_did_not_finish_leaves_with_its_code(capsys: pytest.CaptureF
 
 def test_a_dry_run_says_how_many_scores_a_real_run_would_send(capsys: pytest.CaptureFixture[str]) -> None:
     """By name, since each is a billable unit."""
-    run._show_dry_run(DRY, as_json=False)
+    run.show_dry_run(DRY, as_json=False)
 
     expected = [
         "9 observations read, 3 calls found: 3 new_file.",

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from hunkwatch.app import OnceReport
     from hunkwatch.daemon.project import Project
+    from hunkwatch.daemon.reports import OnceReport
 
 T = TypeVar("T")
 

@@ -16,21 +16,21 @@ from datetime import timedelta
 from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hunkwatch import events
 from hunkwatch.core import evaluate
-from hunkwatch.daemon import leaving, moves, once, reloading, tenure
+from hunkwatch.daemon import leaving, moves, once, reloading, reports, tenure
 from hunkwatch.daemon import run as loops
 from hunkwatch.daemon.clock import SystemClock
 from hunkwatch.daemon.project import Project
 from hunkwatch.daemon.pulse import Deadman
 from hunkwatch.errors import Exit, Halt, HunkwatchError, RetryLater
-from hunkwatch.ports import Delivery
 from hunkwatch.settings import StoreSection, without_password
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from hunkwatch import ports
     from hunkwatch.core.model import Observation
@@ -50,44 +50,12 @@ _LAST_GRACE = timedelta(seconds=10)
 """What the process gets beyond the drain to close everything."""
 
 
-@dataclass(frozen=True, slots=True)
-class OnceReport:
-    """What one pass did. ``exit`` is OK, or TEMPORARY when scores were still on their way when patience ended."""
+class Opening(Protocol):
+    """Opens a project to work on."""
 
-    exit: Exit
-    project: str
-    observations: int
-    """Observations read whole."""
-    calls: int
-    """Calls found in them, new or changed."""
-    sent: int
-    """Scores that were sent, by any try."""
-    seen: int
-    """Scores that this pass saw in Langfuse as they should be."""
-    waiting: int
-    """Scores still on their way."""
-    dead: int
-    """Dead letters on record."""
-    poison: int
-    """Observations on record as unreadable."""
-    shapes: Mapping[str, int] = field(default_factory=dict)
-    """Calls on record by shape, which says why some abstained."""
-
-
-@dataclass(frozen=True, slots=True)
-class DryRunReport:
-    """What a real run would do; nothing was written to Langfuse or to the state."""
-
-    project: str
-    observations: int
-    calls: int
-    shapes: Mapping[str, int]
-    would_send: Mapping[str, int]
-    """By score name, how many scores a real run would send."""
-    would_withdraw: Mapping[str, int]
-    """By score name, how many scores a real run would delete."""
-    already_there: int
-    """Scores that Langfuse already shows as they should be."""
+    def __call__(self, settings: Settings, *, emit: Emit, clock: Clock) -> AbstractAsyncContextManager[Project]:
+        """Open it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +91,42 @@ async def opened(settings: Settings, *, emit: Emit, clock: Clock, rehearsing: bo
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings.store.url, holder=tenure.own_name()))
         yield await stack.enter_async_context(_connected(settings, store, emit=emit, clock=clock, met=started))
+
+
+@asynccontextmanager
+async def on_copy(settings: Settings, *, emit: Emit, clock: Clock) -> AsyncIterator[Project]:
+    """Open Langfuse and a throw-away copy of the state."""
+    from hunkwatch.store import copy_state  # noqa: PLC0415 (see the module's docstring)
+
+    with TemporaryDirectory(prefix="hunkwatch-") as folder:
+        copy = await asyncio.to_thread(copy_state, settings.store.url, Path(folder))
+        throwaway = settings.model_copy(update={"store": StoreSection(url=copy)})
+        async with opened(throwaway, emit=emit, clock=clock, rehearsing=True) as project:
+            yield project
+
+
+@asynccontextmanager
+async def beside(settings: Settings, *, emit: Emit, clock: Clock) -> AsyncIterator[Project]:
+    """Open Langfuse, and the state for reading only, whoever writes it meanwhile."""
+    from hunkwatch.store import open_for_reading  # noqa: PLC0415 (see the module's docstring)
+
+    async with open_for_reading(settings.store.url) as store:
+        if store is None:
+            raise Halt("there is no state yet", mend="Run `hunkwatch run --once` first.", exit_code=Exit.STATE)
+        async with _connected(settings, store, emit=emit, clock=clock, met=lambda _who: None) as project:
+            yield project
+
+
+@asynccontextmanager
+async def at_work(
+    settings: Settings, opening: Opening, *, emit: Emit | None, clock: Clock, notices: Sequence[events.Event] = ()
+) -> AsyncIterator[tuple[Project, asyncio.Event]]:
+    """Open what a piece of work needs, with the event that a signal sets; ``emit`` and ``notices`` as for ``run``."""
+    emit = emit or _voice(settings, clock, notices).emit
+    stop = asyncio.Event()
+    async with AsyncExitStack() as stack:
+        stack.enter_context(leaving.signals(stop, emit))
+        yield await leaving.unless(stop, stack.enter_async_context(opening(settings, emit=emit, clock=clock))), stop
 
 
 @asynccontextmanager
@@ -214,56 +218,24 @@ async def run_once(
     clock: Clock | None = None,
     patience: timedelta = PATIENCE,
     notices: Sequence[events.Event] = (),
-) -> OnceReport:
+) -> reports.OnceReport:
     """Sweep until caught up, roll everything up, deliver, and wait for Langfuse to show it."""
     clock = clock or SystemClock()
-    emit = emit or _voice(settings, clock, notices).emit
-    stop = asyncio.Event()
-    async with AsyncExitStack() as stack:
-        stack.enter_context(leaving.signals(stop, emit))
-        project = await leaving.unless(stop, stack.enter_async_context(opened(settings, emit=emit, clock=clock)))
+    async with at_work(settings, opened, emit=emit, clock=clock, notices=notices) as (project, stop):
         done = await once.run(project, patience=patience, stop=stop)
         status = await project.store.status(project.id, scorer=evaluate.SCORER)
-    return OnceReport(
-        exit=Exit.OK if done.finished else Exit.TEMPORARY,
-        project=project.id,
-        observations=done.swept.read,
-        calls=done.swept.calls,
-        sent=done.delivered.sent,
-        seen=done.delivered.seen,
-        waiting=sum(status.outbox.get(state, 0) for state in moves.UNDERWAY),
-        dead=status.outbox.get(Delivery.DEAD, 0),
-        poison=status.poison,
-        shapes=status.shapes,
-    )
+    return reports.of_pass(project.id, done, status)
 
 
 async def dry_run(
     settings: Settings, *, emit: Emit | None = None, clock: Clock | None = None, notices: Sequence[events.Event] = ()
-) -> DryRunReport:
+) -> reports.DryRunReport:
     """Do everything on a throw-away copy of the state, except writing to Langfuse, and report what a real run would send."""
-    from hunkwatch.store import copy_state  # noqa: PLC0415 (see the module's docstring)
-
     clock = clock or SystemClock()
-    emit = emit or _voice(settings, clock, notices).emit
-    stop = asyncio.Event()
-    async with AsyncExitStack() as stack:
-        folder = stack.enter_context(TemporaryDirectory(prefix="hunkwatch-"))
-        stack.enter_context(leaving.signals(stop, emit))
-        copy = await asyncio.to_thread(copy_state, settings.store.url, Path(folder))
-        throwaway = settings.model_copy(update={"store": StoreSection(url=copy)})
-        project = await leaving.unless(stop, stack.enter_async_context(opened(throwaway, emit=emit, clock=clock, rehearsing=True)))
+    async with at_work(settings, on_copy, emit=emit, clock=clock, notices=notices) as (project, stop):
         done = await once.rehearse(project, stop=stop)
         status = await project.store.status(project.id, scorer=evaluate.SCORER)
-    return DryRunReport(
-        project=project.id,
-        observations=done.swept.read,
-        calls=done.swept.calls,
-        shapes=status.shapes,
-        would_send=done.would_send,
-        would_withdraw=done.would_withdraw,
-        already_there=done.already_there,
-    )
+    return reports.of_rehearsal(project.id, done, status)
 
 
 async def status(settings: Settings) -> StatusReport:

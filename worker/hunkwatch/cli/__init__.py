@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hunkwatch.cli import dead_letters, explain, failures, inspect, play, printing, run, score
+from hunkwatch.cli import backfill, dead_letters, explain, failures, inspect, play, printing, purge, rescore, run, score
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,12 +33,15 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_DAILY, _LOOK, _TRY = "Work", "Look", "Try"
+_DAILY, _LONG, _LOOK, _TRY = "Work", "Long work", "Look", "Try"
 
 app.command(rich_help_panel=_DAILY)(run.run)
 app.command(rich_help_panel=_DAILY)(inspect.check)
 app.command(rich_help_panel=_DAILY)(inspect.status)
 app.add_typer(dead_letters.verbs, name="dead-letters", rich_help_panel=_DAILY)
+app.command(rich_help_panel=_LONG)(backfill.backfill)
+app.command(rich_help_panel=_LONG)(rescore.rescore)
+app.command(rich_help_panel=_LONG)(purge.purge)
 app.command(rich_help_panel=_LOOK)(score.score)
 app.command(rich_help_panel=_LOOK)(explain.explain)
 app.command(rich_help_panel=_TRY)(play.demo)

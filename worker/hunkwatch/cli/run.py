@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hunkwatch import app, settings
 from hunkwatch.cli import options, printing
 from hunkwatch.errors import Exit
+
+if TYPE_CHECKING:
+    from hunkwatch.daemon import reports
 
 
 def run(  # noqa: PLR0913 - each is a flag
@@ -52,9 +55,9 @@ def run(  # noqa: PLR0913 - each is a flag
     if reset and (aside := app.reset_state(loaded.settings)):
         printing.remark(f"the state was moved to {aside}")
     if dry_run:
-        _show_dry_run(asyncio.run(app.dry_run(loaded.settings, notices=loaded.deprecated)), as_json=as_json)
+        show_dry_run(asyncio.run(app.dry_run(loaded.settings, notices=loaded.deprecated)), as_json=as_json)
     elif once:
-        _show_pass(asyncio.run(app.run_once(loaded.settings, notices=loaded.deprecated)), as_json=as_json)
+        show_pass(asyncio.run(app.run_once(loaded.settings, notices=loaded.deprecated)), as_json=as_json)
     else:
 
         def reload() -> settings.Settings:
@@ -65,7 +68,8 @@ def run(  # noqa: PLR0913 - each is a flag
             raise typer.Exit(code)
 
 
-def _show_pass(report: app.OnceReport, *, as_json: bool) -> None:
+def show_pass(report: reports.OnceReport, *, as_json: bool) -> None:
+    """Print what a pass did, and leave with its code."""
     if as_json:
         printing.show_json(_plain(report))
     else:
@@ -82,7 +86,8 @@ def _show_pass(report: app.OnceReport, *, as_json: bool) -> None:
         raise typer.Exit(report.exit)
 
 
-def _show_dry_run(report: app.DryRunReport, *, as_json: bool) -> None:
+def show_dry_run(report: reports.DryRunReport, *, as_json: bool) -> None:
+    """Print what a real pass would do."""
     if as_json:
         printing.show_json(_plain(report))
         return
@@ -94,7 +99,7 @@ def _show_dry_run(report: app.DryRunReport, *, as_json: bool) -> None:
     printing.show(f"{report.already_there} scores are in Langfuse already. Nothing was written.")
 
 
-def _plain(report: app.OnceReport | app.DryRunReport) -> dict[str, object]:
+def _plain(report: reports.OnceReport | reports.DryRunReport) -> dict[str, object]:
     values = {field.name: getattr(report, field.name) for field in fields(report)}
     return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
 

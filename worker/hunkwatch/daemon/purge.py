@@ -70,8 +70,9 @@ async def run(project: Project, *, tell: Tell, stop: asyncio.Event) -> Purged:
     tell(Progress(found - left, found))
     outbox = (await project.store.status(project.id, scorer="")).outbox
     refused = outbox.get(Delivery.DEAD, 0)
-    left += sum(outbox.get(state, 0) for state in (*moves.UNDERWAY, Delivery.SEEN))
-    return Purged(found, found - left - refused, left, refused, sink.wait)
+    # A stop may have come before everything was to be withdrawn.
+    untouched = sum(outbox.get(state, 0) for state in (*moves.UNDERWAY, Delivery.SEEN))
+    return Purged(found + untouched, max(found - left - refused, 0), left + untouched, refused, sink.wait)
 
 
 async def count(project_id: str, store: Store, *, now: datetime) -> int:

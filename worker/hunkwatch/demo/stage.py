@@ -26,7 +26,7 @@ from hunkwatch.errors import Exit
 from hunkwatch.sandbox import Project, Sandbox
 
 if TYPE_CHECKING:
-    from hunkwatch.app import OnceReport
+    from hunkwatch.daemon.reports import OnceReport
     from hunkwatch.demo.harvest import Row
     from hunkwatch.events import Event
 

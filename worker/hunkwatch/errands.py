@@ -1,0 +1,138 @@
+"""The long work that somebody starts by hand: one function a verb, as in ``app``, which opens what it needs.
+
+Each ends by itself, goes on where an interruption left it, and tells how far it got.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hunkwatch import app
+from hunkwatch.core import evaluate
+from hunkwatch.core.window import Window
+from hunkwatch.daemon import backfill as filling
+from hunkwatch.daemon import once, reports
+from hunkwatch.daemon import purge as purging
+from hunkwatch.daemon import rescore as rescoring
+from hunkwatch.daemon.clock import SystemClock
+from hunkwatch.errors import Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime, timedelta
+
+    from hunkwatch.daemon.progress import Progress, Tell
+    from hunkwatch.events import Emit, Event
+    from hunkwatch.ports import Clock
+    from hunkwatch.settings import Settings
+
+
+def _nobody_waits(_progress: Progress) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RescoreReport:
+    """What a rescore did."""
+
+    exit: Exit
+    changes: rescoring.Changes
+    sent: int
+    seen: int
+
+
+async def backfill(  # noqa: PLR0913 - what to do, and for whom
+    settings: Settings,
+    stretch: filling.Stretch,
+    *,
+    tell: Tell = _nobody_waits,
+    emit: Emit | None = None,
+    clock: Clock | None = None,
+    patience: timedelta = app.PATIENCE,
+    notices: Sequence[Event] = (),
+) -> reports.OnceReport:
+    """Sweep a stretch of the past, then deliver as ``run_once`` does."""
+    clock = clock or SystemClock()
+    async with app.at_work(settings, app.opened, emit=emit, clock=clock, notices=notices) as (project, stop):
+        done = await filling.run(project, stretch, patience=patience, tell=tell, stop=stop)
+        status = await project.store.status(project.id, scorer=evaluate.SCORER)
+    return reports.of_pass(project.id, done, status)
+
+
+async def rehearse_backfill(  # noqa: PLR0913 - what to do, and for whom
+    settings: Settings,
+    stretch: filling.Stretch,
+    *,
+    tell: Tell = _nobody_waits,
+    emit: Emit | None = None,
+    clock: Clock | None = None,
+    notices: Sequence[Event] = (),
+) -> reports.DryRunReport:
+    """Sweep on a throw-away copy of the state, and say what a real backfill would send."""
+    clock = clock or SystemClock()
+    async with app.at_work(settings, app.on_copy, emit=emit, clock=clock, notices=notices) as (project, stop):
+        work = filling.Backfill(stretch, tell=tell, stop=stop)
+        done = await once.rehearse(project, stop=stop, sweeping=work.sweep)
+        status = await project.store.status(project.id, scorer=evaluate.SCORER)
+    return reports.of_rehearsal(project.id, done, status)
+
+
+async def rescore(  # noqa: PLR0913 - what to do, and for whom
+    settings: Settings,
+    *,
+    tell: Tell = _nobody_waits,
+    emit: Emit | None = None,
+    clock: Clock | None = None,
+    patience: timedelta = app.PATIENCE,
+    notices: Sequence[Event] = (),
+) -> RescoreReport:
+    """Work out every trace on record again, then deliver as ``run_once`` does."""
+    clock = clock or SystemClock()
+    async with app.at_work(settings, app.opened, emit=emit, clock=clock, notices=notices) as (project, stop):
+        done = await rescoring.run(project, patience=patience, tell=tell, stop=stop)
+    code = Exit.OK if done.finished else Exit.TEMPORARY
+    return RescoreReport(code, done.changes, done.delivered.sent, done.delivered.seen)
+
+
+async def rehearse_rescore(
+    settings: Settings,
+    *,
+    tell: Tell = _nobody_waits,
+    emit: Emit | None = None,
+    clock: Clock | None = None,
+    notices: Sequence[Event] = (),
+) -> rescoring.Changes:
+    """Say what a rescore would change, beside whoever writes the state; writes nothing anywhere."""
+    clock = clock or SystemClock()
+    async with app.at_work(settings, app.beside, emit=emit, clock=clock, notices=notices) as (project, stop):
+        return await rescoring.rehearse(project, tell=tell, stop=stop)
+
+
+async def count_to_purge(settings: Settings, *, emit: Emit | None = None, clock: Clock | None = None) -> tuple[str, int]:
+    """Return the project and how many scores a purge would withdraw; writes nothing."""
+    clock = clock or SystemClock()
+    async with app.at_work(settings, app.beside, emit=emit, clock=clock) as (project, _stop):
+        return project.id, await purging.count(project.id, project.store, now=clock.now())
+
+
+async def purge(
+    settings: Settings,
+    *,
+    tell: Tell = _nobody_waits,
+    emit: Emit | None = None,
+    clock: Clock | None = None,
+    notices: Sequence[Event] = (),
+) -> purging.Purged:
+    """Withdraw every score that was ever written, as far as the day's quota goes."""
+    clock = clock or SystemClock()
+    async with app.at_work(settings, app.opened, emit=emit, clock=clock, notices=notices) as (project, stop):
+        return await purging.run(project, tell=tell, stop=stop)
+
+
+def stretch(since: datetime, until: datetime | None, *, again: bool = False, now: datetime | None = None) -> filling.Stretch:
+    """Return the stretch between two times; without an end, or with one to come, it ends now. Raises ValueError for an empty one."""
+    now = now or SystemClock().now()
+    end = now if until is None else min(until, now)
+    if since >= end:
+        raise ValueError("nothing lies between the two times")
+    return filling.Stretch(Window(since, end), again)
