@@ -401,3 +401,24 @@ async def test_a_call_id_of_any_length_is_on_record_and_found(store: SqlStore, m
     await store.commit(Commit("project", ledger=[make.entry(calls=(make.call(call_id=long),))]))
 
     assert {long: {"trace-1"}} == await store.traces_with_calls("project", [long, long[:300]])
+
+
+async def test_a_deletion_that_is_refused_is_not_asked_for_again(store: SqlStore, make: Any) -> None:
+    """A doomed row that was handed out as such may end as a dead letter; only a doom that came meanwhile is kept."""
+    await store.commit(Commit("project", outbox=[make.row(state=Delivery.DOOMED)]))
+    [row] = await store.claim("project", [Delivery.DOOMED], now=make.now, until=make.now + MINUTE, limit=1)
+    await store.settle([replace(row, state=Delivery.DEAD, reason="refused")], now=make.now)
+
+    [after] = (await store.outbox_of("project", ["trace-1"]))["trace-1"]
+    assert (Delivery.DEAD, "refused") == (after.state, after.reason)
+
+
+async def test_a_doom_that_comes_during_a_refused_send_is_not_forgotten(store: SqlStore, make: Any) -> None:
+    """The refusal of the send says nothing about the deletion that is wanted by now."""
+    await store.commit(Commit("project", outbox=[make.row()]))
+    [row] = await store.claim("project", [Delivery.DUE], now=make.now, until=make.now + MINUTE, limit=1)
+    await store.commit(Commit("project", outbox=[make.row(state=Delivery.DOOMED)]))
+    await store.settle([replace(row, state=Delivery.DEAD, sent=1, reason="refused")], now=make.now)
+
+    [after] = (await store.outbox_of("project", ["trace-1"]))["trace-1"]
+    assert Delivery.DOOMED == after.state

@@ -270,7 +270,7 @@ class SqlStore:
             for chunk in _chunks([row["score_id"] for row in found]):
                 taken = {"claimed_until": rows.micros(until), "claimed_by": claim}
                 await connection.execute(sa.update(table).where(table.c.project == project, table.c.score_id.in_(chunk)).values(taken))
-        return [rows.outbox(row, claim=claim) for row in found]
+        return [rows.outbox(row, claim=f"{claim}/{row['state']}") for row in found]
 
     async def settle(self, settled: Sequence[OutboxRow], *, now: datetime, sends: Mapping[str, int] | None = None) -> None:
         """Write back claimed rows as they are now and end their claims; what a commit changed meanwhile wins, see ``_reconciled``."""
@@ -341,7 +341,7 @@ def _queued(row: OutboxRow) -> dict[str, Any]:
 
 def _is_ours(row: OutboxRow, present: Mapping[str, Any] | None) -> bool:
     """Say whether a settlement still counts: its claim may have run out and the row be somebody else's by now."""
-    return present is not None and (not row.claim or present["claimed_by"] == row.claim)
+    return present is not None and (not row.claim or present["claimed_by"] == row.claim.rpartition("/")[0])
 
 
 async def _to_queue(connection: AsyncConnection, wanted: Sequence[OutboxRow]) -> list[dict[str, Any]]:
@@ -379,8 +379,12 @@ def _reconciled(present: dict[str, Any], row: OutboxRow, now: int) -> dict[str, 
     columns = {**rows.of_outbox(row), "claimed_until": None, "claimed_by": None}
     was = Delivery(present["state"])
     changed = present["fingerprint"] != row.fingerprint
-    doomed = was is Delivery.DOOMED and row.state not in _LEAVING
-    revived = was not in _LEAVING and row.state in _LEAVING
+    if row.claim:
+        # The claim says in which state the row was handed out: another one now was a commit's doing, and nobody else's.
+        moved = was is not Delivery(row.claim.rpartition("/")[2])
+        doomed, revived = was is Delivery.DOOMED and moved, was not in _LEAVING and moved
+    else:
+        doomed, revived = was is Delivery.DOOMED and row.state not in _LEAVING, was not in _LEAVING and row.state in _LEAVING
     if not (changed or doomed or revived):
         return columns
     kept = {name: value for name, value in present.items() if name not in {"timestamp", "sent", "claimed_until", "claimed_by"}}
