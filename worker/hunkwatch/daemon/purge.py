@@ -58,11 +58,18 @@ async def run(project: Project, *, tell: Tell, stop: asyncio.Event) -> Purged:
     try:
         await _doom(rationed, tenure, stop)
         found = left = await _leaving(rationed)
-        while left and sink.wait is None and not stop.is_set():
+        deferred = False
+        while left and not stop.is_set():
             tell(Progress(found - left, found))
             await _hold(tenure)
             looked = await once.patiently(rationed, "purge", lambda: deliver.look(rationed), stop)
+            if sink.wait is not None and not deferred:
+                # What was asked for is still proven; the others are not even looked up until deletions are taken again.
+                await _defer(rationed, until=project.clock.now() + sink.wait)
+                deferred = True
             left = await _leaving(rationed)
+            if deferred and not await _leaving(rationed, Delivery.DELETED):
+                break
             if looked is not None and looked.idle and left:
                 await project.clock.sleep(_NAP.total_seconds(), unless=stop)
     finally:
@@ -128,9 +135,16 @@ def _withdrawn(row: OutboxRow, *, now: datetime) -> OutboxRow | None:
     return replace(row, next_at=now) if row.state is Delivery.DOOMED else moves.purged(row, now=now)
 
 
-async def _leaving(project: Project) -> int:
+async def _leaving(project: Project, *states: Delivery) -> int:
     outbox = (await project.store.status(project.id, scorer="")).outbox
-    return sum(outbox.get(state, 0) for state in moves.LEAVING)
+    return sum(outbox.get(state, 0) for state in states or moves.LEAVING)
+
+
+async def _defer(project: Project, *, until: datetime) -> None:
+    async for rows in _to_withdraw(project.id, project.store, now=until):
+        doomed = [row for row in rows if row.state is Delivery.DOOMED]
+        async with project.turn:
+            await project.store.commit(Commit(project.id, outbox=doomed))
 
 
 async def _hold(tenure: Tenure) -> None:
