@@ -91,7 +91,7 @@ async def test_a_newer_schema_is_refused(store_url: str, opener: Any) -> None:
         pass
     engine = create_async_engine(sa.make_url(store_url).set(drivername=_driver(store_url)))
     async with engine.begin() as connection:
-        await connection.execute(sa.text("UPDATE schema_version SET version_num = '9999'"))
+        await connection.execute(sa.text("UPDATE hunkwatch_schema_version SET version_num = '9999'"))
     await engine.dispose()
 
     with pytest.raises(Halt, match="newer version of hunkwatch") as refused:
@@ -221,7 +221,7 @@ async def test_two_processes_that_start_at_once_migrate_once(tmp_path: Path) -> 
         async with open_store(address(path)):
             pass
     with closing(sqlite3.connect(path)) as connection:
-        assert [("0001",)] == connection.execute("SELECT version_num FROM schema_version").fetchall()
+        assert [("0001",)] == connection.execute("SELECT version_num FROM hunkwatch_schema_version").fetchall()
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ async def _picture(engine: Any) -> dict[str, object]:
                 "checks": sorted((check["name"], check["sqltext"]) for check in inspector.get_check_constraints(table)),
             }
             for table in inspector.get_table_names()
-            if table != "schema_version"
+            if table != schema.VERSION_TABLE
         }
 
     async with engine.connect() as connection:

@@ -12,13 +12,12 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from hunkwatch.errors import Exit, Halt
+from hunkwatch.store import schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sqlalchemy import Connection
-
-_VERSION_TABLE = "schema_version"
 
 
 def migrate(connection: Connection) -> None:
@@ -45,7 +44,7 @@ def _config() -> Iterator[Config]:
 
 
 def _refuse_newer(connection: Connection, config: Config) -> str | None:
-    context = MigrationContext.configure(connection, opts={"version_table": _VERSION_TABLE})
+    context = MigrationContext.configure(connection, opts={"version_table": schema.VERSION_TABLE})
     present = context.get_current_revision()
     known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
     if present is not None and present not in known:

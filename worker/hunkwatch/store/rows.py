@@ -1,26 +1,26 @@
 """Between rows and nouns: the only place that knows how each is spelled in a column.
 
-Texts lose what a database refuses (NUL) or an encoder cannot write (lone surrogates); nothing else changes on the way through.
+Ids come back as they were, other texts lose what a database refuses (NUL) or an encoder cannot write (lone surrogates). Rows are read
+by ``ids.read``, which gives the ids in them back their own spelling.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from hunkwatch.core import record
 from hunkwatch.core.model import Score
 from hunkwatch.ports import Delivery, LedgerEntry, ObservationKey, OutboxRow, TraceState
+from hunkwatch.store import ids
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-
-LONGEST_KEY = 200
 
 
 def micros(at: datetime) -> int:
@@ -40,22 +40,16 @@ def clean(text: str) -> str:
     return text.replace("\0", "\ufffd") if "\0" in text else text
 
 
-def call_key(call_id: str) -> str:
-    """Return a call id as the index holds it: a long one by its hash, since an index entry has a largest size."""
-    text = clean(call_id)
-    return text if len(text) <= LONGEST_KEY else sha256(text.encode()).hexdigest()
-
-
 def of_entry(entry: LedgerEntry) -> dict[str, object]:
     """Return the columns of a ledger entry."""
     return {
         "project": entry.project,
-        "trace_id": clean(entry.key.trace_id),
-        "observation_id": clean(entry.key.observation_id),
+        "trace_id": ids.spelled(entry.key.trace_id),
+        "observation_id": ids.spelled(entry.key.observation_id),
         "first_start": micros(entry.first_start),
         "version": clean(entry.version),
         "fingerprint": entry.fingerprint,
-        "calls": clean(record.dump(entry.calls)) if entry.calls else "[]",
+        "calls": record.dump(entry.calls) if entry.calls else "[]",
         "call_count": len(entry.calls),
         "seen_at": micros(entry.seen_at),
         "reason": clean(entry.reason),
@@ -67,10 +61,10 @@ def calls_of(entry: LedgerEntry) -> list[dict[str, object]]:
     return [
         {
             "project": entry.project,
-            "trace_id": clean(entry.key.trace_id),
-            "observation_id": clean(entry.key.observation_id),
+            "trace_id": ids.spelled(entry.key.trace_id),
+            "observation_id": ids.spelled(entry.key.observation_id),
             "position": position,
-            "call_id": None if call.call_id is None else call_key(call.call_id),
+            "call_id": None if call.call_id is None else ids.spelled(call.call_id),
             "producer": clean(call.producer),
             "shape": call.shape.value,
             "outcome": call.outcome.value,
@@ -80,14 +74,15 @@ def calls_of(entry: LedgerEntry) -> list[dict[str, object]]:
 
 
 def entry(row: Mapping[str, Any]) -> LedgerEntry:
-    """Return the ledger entry of a row."""
+    """Return the ledger entry of a row; its calls start when the observation was first seen to start."""
+    first_start = moment(row["first_start"])
     return LedgerEntry(
         project=row["project"],
         key=ObservationKey(row["trace_id"], row["observation_id"]),
-        first_start=moment(row["first_start"]),
+        first_start=first_start,
         version=row["version"],
         fingerprint=row["fingerprint"],
-        calls=record.load(row["calls"]) if row["call_count"] else (),
+        calls=tuple(replace(call, start_time=first_start) for call in record.load(row["calls"])) if row["call_count"] else (),
         seen_at=moment(row["seen_at"]),
         reason=row["reason"],
     )
@@ -100,15 +95,15 @@ def of_outbox(row: OutboxRow) -> dict[str, object]:
     return {
         "project": row.project,
         "score_id": score.id,
-        "trace_id": clean(score.trace_id),
-        "observation_id": None if score.observation_id is None else clean(score.observation_id),
+        "trace_id": ids.spelled(score.trace_id),
+        "observation_id": None if score.observation_id is None else ids.spelled(score.observation_id),
         "name": score.name,
         "number": None if is_label else float(score.value),
         "label": clean(str(score.value)) if is_label else None,
         "timestamp": micros(score.timestamp),
         "environment": clean(score.environment),
         "comment": clean(score.comment),
-        "metadata": clean(json.dumps(dict(score.metadata), ensure_ascii=False, separators=(",", ":"))),
+        "metadata": json.dumps(dict(score.metadata), separators=(",", ":")),
         "fingerprint": row.fingerprint,
         "scorer": row.scorer,
         "state": row.state.value,
@@ -149,7 +144,7 @@ def of_trace(state: TraceState) -> dict[str, object]:
     """Return the columns of a trace's state."""
     return {
         "project": state.project,
-        "trace_id": clean(state.trace_id),
+        "trace_id": ids.spelled(state.trace_id),
         "touched_at": micros(state.touched_at),
         "due_at": None if state.due_at is None else micros(state.due_at),
         "rolled_at": None if state.rolled_at is None else micros(state.rolled_at),

@@ -1,4 +1,4 @@
-"""The tables, once for both databases.
+"""The tables, once for both databases; their names begin with ours, since a Postgres database may hold other tables too.
 
 Times are whole microseconds since 1970 in UTC, so that they sort, compare and mean the same everywhere. Nothing here knows a Langfuse
 key or a line of a patch: what is kept of a call are counts, paths and hashes (``core.record``).
@@ -10,8 +10,8 @@ from sqlalchemy import BigInteger, CheckConstraint, Column, Double, Index, Integ
 
 from hunkwatch.ports import Delivery
 
-VERSION = "0001"
-"""The newest migration: what ``metadata`` describes."""
+VERSION_TABLE = "hunkwatch_schema_version"
+"""Where the newest migration is on record that the other tables have seen."""
 
 metadata = MetaData(
     naming_convention={
@@ -22,7 +22,7 @@ metadata = MetaData(
 )
 
 ledger = Table(
-    "ledger",
+    "hunkwatch_ledger",
     metadata,
     Column("project", Text, primary_key=True),
     Column("trace_id", Text, primary_key=True),
@@ -35,11 +35,11 @@ ledger = Table(
     Column("seen_at", BigInteger, nullable=False),
     Column("reason", Text, nullable=False),
 )
-Index("ix_ledger_seen_at", ledger.c.project, ledger.c.seen_at)
-Index("ix_ledger_first_start", ledger.c.project, ledger.c.first_start)
+Index("ix_hunkwatch_ledger_seen_at", ledger.c.project, ledger.c.seen_at)
+Index("ix_hunkwatch_ledger_first_start", ledger.c.project, ledger.c.first_start)
 
 call = Table(
-    "call",
+    "hunkwatch_call",
     metadata,
     Column("project", Text, primary_key=True),
     Column("trace_id", Text, primary_key=True),
@@ -50,10 +50,18 @@ call = Table(
     Column("shape", Text, nullable=False),
     Column("outcome", Text, nullable=False),
 )
-Index("ix_call_call_id", call.c.project, call.c.call_id)
+Index("ix_hunkwatch_call_call_id", call.c.project, call.c.call_id)
+
+long_id = Table(
+    "hunkwatch_long_id",
+    metadata,
+    Column("project", Text, primary_key=True),
+    Column("spelled", Text, primary_key=True),
+    Column("words", Text, nullable=False),
+)
 
 outbox = Table(
-    "outbox",
+    "hunkwatch_outbox",
     metadata,
     Column("project", Text, primary_key=True),
     Column("score_id", Text, primary_key=True),
@@ -79,11 +87,13 @@ outbox = Table(
     CheckConstraint("state IN (" + ", ".join(f"'{state}'" for state in Delivery) + ")", name="state"),
     CheckConstraint("(number IS NULL) <> (label IS NULL)", name="value"),
 )
-Index("ix_outbox_trace_id", outbox.c.project, outbox.c.trace_id)
-Index("ix_outbox_due", outbox.c.project, outbox.c.state, outbox.c.next_at)
+Index("ix_hunkwatch_outbox_trace_id", outbox.c.project, outbox.c.trace_id)
+Index("ix_hunkwatch_outbox_due", outbox.c.project, outbox.c.state, outbox.c.next_at, outbox.c.score_id)
+_CLAIMED = outbox.c.claimed_until.is_not(None)
+Index("ix_hunkwatch_outbox_claimed", outbox.c.project, outbox.c.claimed_until, sqlite_where=_CLAIMED, postgresql_where=_CLAIMED)
 
 trace = Table(
-    "trace",
+    "hunkwatch_trace",
     metadata,
     Column("project", Text, primary_key=True),
     Column("trace_id", Text, primary_key=True),
@@ -91,10 +101,10 @@ trace = Table(
     Column("due_at", BigInteger),
     Column("rolled_at", BigInteger),
 )
-Index("ix_trace_due_at", trace.c.project, trace.c.due_at)
+Index("ix_hunkwatch_trace_due_at", trace.c.project, trace.c.due_at)
 
 watermark = Table(
-    "watermark",
+    "hunkwatch_watermark",
     metadata,
     Column("project", Text, primary_key=True),
     Column("lane", Text, primary_key=True),
@@ -102,7 +112,7 @@ watermark = Table(
 )
 
 sends = Table(
-    "sends",
+    "hunkwatch_sends",
     metadata,
     Column("project", Text, primary_key=True),
     Column("day", Text, primary_key=True),
@@ -111,7 +121,7 @@ sends = Table(
 )
 
 lease = Table(
-    "lease",
+    "hunkwatch_lease",
     metadata,
     Column("project", Text, primary_key=True),
     Column("holder", Text, nullable=False),

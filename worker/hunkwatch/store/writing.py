@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
+
+_Item = TypeVar("_Item")
+
+_CHUNK = 500
+"""Parameters of one statement, well inside either database's limit."""
+
+
+def chunks(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
+    """Cut a list into pieces whose items fit into one statement."""
+    return (items[at : at + _CHUNK] for at in range(0, len(items), _CHUNK))
 
 
 async def upsert(  # noqa: PLR0913 - the three ways in which a column may resist being replaced

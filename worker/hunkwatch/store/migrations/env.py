@@ -9,7 +9,7 @@ from hunkwatch.store import schema
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=schema.metadata,
-    version_table="schema_version",
+    version_table=schema.VERSION_TABLE,
     transactional_ddl=True,
 )
 with context.begin_transaction():
