@@ -164,6 +164,24 @@ def test_dead_letters_can_be_listed_sent_again_and_discarded(server: Server, say
     del server
 
 
+def test_the_log_tells_which_sweep_and_which_trace(server: Server, say: Say) -> None:
+    """All that one sweep did has its id, each sweep another; what happened to a trace, from the call to the score, has the trace's."""
+    passes = []
+    for _ in range(2):
+        said = say("run", "--once", "--log-level", "debug", "--set", "log.format=json", "--set", "sweep.since=3h")
+        passes.append([json.loads(line) for line in said.err.splitlines() if line.startswith("{")])
+
+    by_event = {line["event"]: line for line in passes[0]}
+    swept, asked = by_event["window_swept"], [line for line in passes[0] if line["event"] == "request_answered"]
+    ids = {line["sweep"] for line in passes[0] if "sweep" in line}
+    assert ids == {swept["sweep"]}
+    assert {line["route"].partition("_")[0] for line in asked if "sweep" in line} == {"observations"}
+    assert {"ingestion", "scores_read"} <= {line["route"] for line in asked if "sweep" not in line}
+    assert (by_event["call_found"]["trace"], by_event["score_value_sent"]["trace"]) == ("t1", "t1")
+    assert ids & {line.get("sweep") for line in passes[1]} == set()
+    del server
+
+
 # ---------------------------------------------------------------- bad input
 
 

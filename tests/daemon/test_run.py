@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, cast
 
@@ -71,6 +71,26 @@ async def test_a_loop_waits_its_pause_only_when_nothing_is_left(clock: Clock, st
     await run.keep_going(loop_of(bench, stop, [lambda: True, lambda: False]), stop)
 
     assert [event.wait for event in bench.told if isinstance(event, events.LoopTicked)][:2] == [0.0, 30.0]
+
+
+async def test_a_failed_sweep_is_told_apart_from_the_next(clock: Clock, stop: asyncio.Event) -> None:
+    """What is said during a turn, and of its failure, names the turn's own sweep; between two turns there is none."""
+    bench, within, said = Bench(clock), list[str](), list[str]()
+
+    def note(then: Callable[[], bool]) -> Callable[[], bool]:
+        def step() -> bool:
+            within.append(events.SWEEP.get())
+            return then()
+
+        return step
+
+    bench.emit = lambda _event: said.append(events.SWEEP.get())  # type: ignore[method-assign] # listens to the sweep alone
+    loop = loop_of(bench, stop, [note(fails(RetryLater("away"))), note(lambda: False)])
+
+    await run.keep_going(replace(loop, turn=events.one_sweep), stop)
+
+    assert (within, len(set(within)), "") == (said[:2], 2, events.SWEEP.get())
+    assert all(within)
 
 
 async def test_errors_that_time_heals_cost_ever_longer_pauses(clock: Clock, stop: asyncio.Event) -> None:

@@ -1,14 +1,31 @@
 """What happened, frozen: one class a fact. ``telemetry.emit`` turns each into one log line and its metrics.
 
 Fields carry counts, ids, durations and short reasons; never patch text, keys, headers or bodies. The event's name in the logs
-is its class name in snake case (``WindowSwept`` -> ``window_swept``).
+is its class name in snake case (``WindowSwept`` -> ``window_swept``). What happens within ``one_sweep`` belongs to that sweep:
+``SWEEP`` names it, and telemetry puts the name on each of its lines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import uuid4
+
+SWEEP: ContextVar[str] = ContextVar("sweep", default="")
+"""The sweep that is under way in this task, empty outside of one."""
+
+
+@contextmanager
+def one_sweep() -> Iterator[None]:
+    """Let everything that happens inside, its failures and its requests among them, belong to one new sweep."""
+    before = SWEEP.set(uuid4().hex[:8])
+    try:
+        yield
+    finally:
+        SWEEP.reset(before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +118,7 @@ class ScoreValueSent:
 
     project: str
     name: str
+    trace: str
     value: float | str
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from hunkwatch import events
 from hunkwatch.core import window as windows
 from hunkwatch.core.window import Window
 from hunkwatch.daemon import once, upkeep
@@ -100,7 +101,8 @@ class Backfill:
         try:
             while at < whole.end and not self._stop.is_set():
                 ours = await tenure.renew()
-                await once.patiently(project, "backfill", onward, self._stop)
+                with events.one_sweep():
+                    await once.patiently(project, "backfill", onward, self._stop)
             await upkeep.everything(project, within=timedelta(minutes=1))
         finally:
             await tenure.release()

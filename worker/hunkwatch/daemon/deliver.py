@@ -176,6 +176,6 @@ def _report_sends(project: Project, moved: Sequence[OutboxRow], receipts: Sequen
     for row in moved:
         score = row.score
         if row.state is Delivery.SENT:
-            project.emit(events.ScoreValueSent(project.id, score.name, score.value))
+            project.emit(events.ScoreValueSent(project.id, score.name, score.trace_id, score.value))
         else:
             project.emit(events.ScoreDied(project.id, score.id, score.name, score.trace_id, row.reason))

@@ -140,7 +140,8 @@ async def _sweep(project: Project, tenure: Tenure, stop: asyncio.Event) -> Swept
                 mend="Let it work, or stop it and run this again a minute later.",
                 exit_code=Exit.TEMPORARY,
             )
-        swept = await patiently(project, "sweep", sweeper.tick, stop)
+        with events.one_sweep():
+            swept = await patiently(project, "sweep", sweeper.tick, stop)
         if swept is not None:
             total += swept
     await upkeep.everything(project, within=timedelta(minutes=1))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -47,6 +48,8 @@ class Loop:
     pause: float
     tick: Callable[[], Awaitable[bool]]
     pulse: Pulse
+    turn: Callable[[], AbstractContextManager[None]] = nullcontext
+    """What surrounds each unit of work and what is said of it."""
 
 
 def loops_of(project: Project) -> list[Loop]:
@@ -73,8 +76,8 @@ def loops_of(project: Project) -> list[Loop]:
 
     return [
         _loop(project, "lease", RENEW.total_seconds(), lambda _heard: renew),
-        _loop(project, "sweep", project.sweep.every.total_seconds(), as_holder(_sweeping)),
-        _loop(project, "reconcile", _RECONCILE_EVERY, as_holder(_reconciling)),
+        _loop(project, "sweep", project.sweep.every.total_seconds(), as_holder(_sweeping), events.one_sweep),
+        _loop(project, "reconcile", _RECONCILE_EVERY, as_holder(_reconciling), events.one_sweep),
         _loop(project, "upkeep", _UPKEEP_EVERY, as_holder(_upkeeping)),
         _loop(project, "prune", _PRUNE_EVERY, as_holder(_pruning)),
         _loop(project, "deliver", project.delivery.every.total_seconds(), _delivering),
@@ -111,16 +114,17 @@ async def keep_going(loop: Loop, stop: asyncio.Event) -> None:
     clock, project, failures = loop.project.clock, loop.project, 0
     while not stop.is_set():
         began = clock.monotonic()
-        try:
-            more = await loop.tick()
-        except (RetryLater, AskForLess, Refused) as error:
-            failures += 1
-            wait = pause_after(error, failures)
-            project.emit(events.LoopFailed(project.id, loop.name, str(error), wait))
-        else:
-            failures = 0
-            wait = 0.0 if more else loop.pause
-            project.emit(events.LoopTicked(project.id, loop.name, clock.monotonic() - began, wait))
+        with loop.turn():
+            try:
+                more = await loop.tick()
+            except (RetryLater, AskForLess, Refused) as error:
+                failures += 1
+                wait = pause_after(error, failures)
+                project.emit(events.LoopFailed(project.id, loop.name, str(error), wait))
+            else:
+                failures = 0
+                wait = 0.0 if more else loop.pause
+                project.emit(events.LoopTicked(project.id, loop.name, clock.monotonic() - began, wait))
         loop.pulse.rest(wait)
         await clock.sleep(wait, unless=stop)
         loop.pulse.beat()
@@ -133,10 +137,10 @@ def pause_after(error: RetryLater | AskForLess | Refused, failures: int) -> floa
     return own if asked is None else max(asked.total_seconds(), 0.1)
 
 
-def _loop(project: Project, name: str, pause: float, make: Make) -> Loop:
+def _loop(project: Project, name: str, pause: float, make: Make, turn: Callable[[], AbstractContextManager[None]] = nullcontext) -> Loop:
     heart = Pulse(name, project.clock)
     heard = replace(project, beat=heart.beat)
-    return Loop(name, heard, pause, make(heard), heart)
+    return Loop(name, heard, pause, make(heard), heart, turn)
 
 
 def _sweeping(project: Project) -> Callable[[], Awaitable[bool]]:

@@ -70,6 +70,8 @@ class Telemetry:
             self._tell_held_back()
         level = level_of(event)
         line = fields_of(event)
+        if sweep := events.SWEEP.get():
+            line["sweep"] = sweep
         if level in _REPEATABLE:
             held = self._repetition.admit(_key(event), self._clock.monotonic())
             if held is None:
