@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pydoc
 from typing import get_args
 
+import hunkwatch
 from hunkwatch.core import caveats
 from hunkwatch.core.model import Shape
 from hunkwatch.core.scoring import SCORERS
@@ -42,3 +44,19 @@ def test_ranges_and_categories_fit_the_type() -> None:
         "patch_shape": ("CATEGORICAL", None, None, len(Shape)),
     }
     assert set(caveats.SHAPES) == set(Shape)
+
+
+def test_whoever_asks_for_help_reads_the_caveats() -> None:
+    """The docstrings of the public functions and results carry the description of each number they give, word for word."""
+    of_a_patch = {"blind_rewrite_patch", "retyped_lines_patch", "patch_shape"}
+    of_a_trace = {meaning.name for meaning in caveats.MEANINGS}
+    for thing, names in (
+        (hunkwatch.score_patch, of_a_patch),
+        (hunkwatch.PatchScore, of_a_patch),
+        (hunkwatch.score_observations, of_a_trace),
+        (hunkwatch.TraceScore, of_a_trace),
+    ):
+        shown = " ".join(pydoc.plain(pydoc.render_doc(thing)).replace("|", " ").split())
+        for meaning in caveats.MEANINGS:
+            assert (f"{meaning.name}: {meaning.description}" in shown) == (meaning.name in names)
+        assert not thing.__doc__.startswith(tuple(of_a_trace)), "the summary stays first"

@@ -1,13 +1,18 @@
 """What each score says and what it refuses to say: the one place for the words that travel with the numbers.
 
-Score configs, comments, the command line and the documents all take them from here.
+Score configs, comments, docstrings, the command line and the documents all take them from here.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from inspect import cleandoc
+from textwrap import fill
+from typing import TYPE_CHECKING, NamedTuple
 
 from hunkwatch.core.model import Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Meaning(NamedTuple):
@@ -106,3 +111,9 @@ _BY_NAME = {meaning.name: meaning for meaning in MEANINGS}
 def of(name: str) -> Meaning:
     """Return the meaning of a score."""
     return _BY_NAME[name]
+
+
+def told(docstring: str | None, names: Iterable[str]) -> str:
+    """Return a docstring with what these scores say and do not say behind it."""
+    meanings = (fill(f"{name}: {of(name).description}", 110, subsequent_indent="    ", break_on_hyphens=False) for name in names)
+    return "\n\n".join((cleandoc(docstring or ""), *meanings)).strip()

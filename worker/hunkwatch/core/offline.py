@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from hunkwatch.core import evaluate, grading
+from hunkwatch.core import caveats, evaluate, grading
 from hunkwatch.core.scoring import blind_rewrite
 
 if TYPE_CHECKING:
@@ -63,3 +63,13 @@ def score_observations(observations: Iterable[Observation], *, project: str = ""
         seen = evaluate.trace(project, found, now=_END_OF_TIME, request_grace=timedelta())
         traces.append(TraceScore(trace_id, seen.scores, seen.counted))
     return tuple(traces)
+
+
+_OF_A_PATCH = ("blind_rewrite_patch", "retyped_lines_patch", "patch_shape")
+_OF_A_TRACE = tuple(meaning.name for meaning in caveats.MEANINGS)
+
+# The caveat travels with the number: whoever asks for help reads the same words as whoever looks at a score.
+PatchScore.__doc__ = caveats.told(PatchScore.__doc__, _OF_A_PATCH)
+score_patch.__doc__ = caveats.told(score_patch.__doc__, _OF_A_PATCH)
+TraceScore.__doc__ = caveats.told(TraceScore.__doc__, _OF_A_TRACE)
+score_observations.__doc__ = caveats.told(score_observations.__doc__, _OF_A_TRACE)
