@@ -130,6 +130,29 @@ def test_status_counts_what_a_pass_left(server: Server, say: Say) -> None:
     del server
 
 
+def test_run_status_and_explain_lead_to_langfuse(server: Server, say: Say) -> None:
+    """Run and status to what scores low, under the threshold that is set; explain to the trace and to each observation in it."""
+    low = f"{server.url}/project/project-1"
+    tables = {
+        kind: f"{low}/{kind}?filter=scores_avg%3BnumberObject%3B{name}%3B%3C%3B0.5{root}&dateRange=7d"
+        for kind, name, root in (
+            ("traces", "blind_rewrite", "%2CisRootObservation%3Bboolean%3B%3B%3D%3Btrue"),
+            ("observations", "blind_rewrite_patch", ""),
+        )
+    }
+    lower = ("--set", "scores.link_below=0.5")
+
+    made = [json.loads(line) for line in say("run", "--once", *lower).err.splitlines() if "links_made" in line]
+    (shown,) = say("status", "--json", *lower).objects
+    explained = say("explain", "t1").out.splitlines()
+
+    assert [tables] == [{kind: line[kind] for kind in tables} for line in made]
+    assert tables == shown["projects"]["project-1"]["links"]
+    assert [f"low {kind}: {address}" for kind, address in tables.items()] == say("status", *lower).out.splitlines()[-2:]
+    expected = [f"  {low}/traces/t1?observation=o{number}" for number in range(3)]
+    assert [*expected, f"  {low}/traces/t1"] == [line for line in explained if "http" in line]
+
+
 def test_status_before_the_first_run_is_no_error(say: Say) -> None:
     """It says what to do."""
     said = say("status")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies
 
 from hunkwatch.settings import LogSection
-from hunkwatch.telemetry.logs import LONGEST, WITHHELD, Adopted, Repetition, clean, open_log
+from hunkwatch.telemetry.logs import LONGEST, LONGEST_ADDRESS, WITHHELD, Adopted, Repetition, clean, open_log
 
 SECRET = "sk-lf-marked0secret"
 
@@ -88,6 +88,9 @@ def test_two_logs_do_not_share_a_level() -> None:
         ("\x1b[31mred", "?[31mred"),
         ("\ud800", "?"),
         ("x" * 300, "x" * LONGEST + "..."),
+        (f"https://x.example/{'y' * 300}", f"https://x.example/{'y' * 300}"),
+        (f"https://x.example/ {'y' * 300}", f"https://x.example/ {'y' * 300}"[:LONGEST] + "..."),
+        ("https://" + "x" * 2000, "https://" + "x" * (LONGEST_ADDRESS - 8) + "..."),
         ("+ added = 1", WITHHELD),
         ("*** Begin Patch", WITHHELD),
         ("-3", "-3"),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hunkwatch import ports
     from hunkwatch.core.model import Observation
     from hunkwatch.events import Emit
+    from hunkwatch.langfuse.links import Links
     from hunkwatch.langfuse.probe import Abilities
     from hunkwatch.ports import Clock
     from hunkwatch.settings import Settings
@@ -66,6 +67,7 @@ class StatusReport:
     """Where the state lives, without any password."""
     scorer: str
     projects: Mapping[str, ports.Status] = field(default_factory=dict)
+    links: Mapping[str, Links] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,8 @@ async def opened(settings: Settings, *, emit: Emit, clock: Clock, rehearsing: bo
     def started(who: Abilities) -> None:
         version, answers = metadata.version("hunkwatch"), (who.project_id, who.server, who.reader.value, who.writer.value, who.why)
         emit(events.WorkerStarted(*answers, version=version, scorer=evaluate.SCORER, dry_run=rehearsing))
+        where = links(settings, who.project_id)
+        emit(events.LinksMade(who.project_id, where.traces(), where.observations()))
 
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings.store.url, holder=tenure.own_name()))
@@ -247,7 +251,14 @@ async def status(settings: Settings) -> StatusReport:
         if store is None:
             return StatusReport(place, evaluate.SCORER)
         counted = {project: await store.status(project, scorer=evaluate.SCORER) for project in await store.projects()}
-    return StatusReport(place, evaluate.SCORER, counted)
+    return StatusReport(place, evaluate.SCORER, counted, {project: links(settings, project) for project in counted})
+
+
+def links(settings: Settings, project: str) -> Links:
+    """Return the addresses of a project in Langfuse's UI."""
+    from hunkwatch.langfuse.links import Links  # noqa: PLC0415 (see the module's docstring)
+
+    return Links(settings.langfuse.base_url, project, settings.scores.link_below)
 
 
 def reset_state(settings: Settings) -> Path | None:
@@ -288,13 +299,14 @@ async def check(settings: Settings, *, clock: Clock | None = None) -> Sequence[F
     ]
 
 
-async def fetch(settings: Settings, subject: str) -> Sequence[Observation]:
-    """Return whole observations by trace id or by observation id, empty when there is none."""
+async def fetch(settings: Settings, subject: str) -> tuple[Sequence[Observation], Links]:
+    """Return whole observations by trace id or by observation id, empty when there is none, and where their project is looked at."""
     from hunkwatch.langfuse import open_langfuse  # noqa: PLC0415 (see the module's docstring)
 
     clock = SystemClock()
     async with open_langfuse(settings.langfuse, clock=clock, emit=_voice(settings, clock).emit) as langfuse:
-        return await langfuse.source.fetch(trace_id=subject) or await langfuse.source.fetch(observation_id=subject)
+        found = await langfuse.source.fetch(trace_id=subject) or await langfuse.source.fetch(observation_id=subject)
+        return found, links(settings, langfuse.abilities.project_id)
 
 
 def observation(row: Mapping[str, Any]) -> Observation:

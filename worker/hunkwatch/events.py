@@ -43,6 +43,15 @@ class WorkerStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class LinksMade:
+    """Where in Langfuse to look at what scores low."""
+
+    project: str
+    traces: str
+    observations: str
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerStopping:
     """A signal or the end of ``--once``: finish what is under way."""
 
@@ -259,6 +268,7 @@ class ReloadRefused:
 
 Event = (
     WorkerStarted
+    | LinksMade
     | WorkerStopping
     | WorkerStopped
     | WindowSwept

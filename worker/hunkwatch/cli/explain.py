@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from hunkwatch.core.model import Call, FileEdit, Hunk, Patch
+    from hunkwatch.langfuse.links import Links
 
 BLIND, RETYPED, KEPT = "B", "R", "="
 LEGEND = f"{BLIND} part of a blind rewrite   {RETYPED} deleted and added again unchanged   {KEPT} kept line that anchors a change"
@@ -48,12 +49,13 @@ def explain(
 
     A file needs no Langfuse. An id is read with the configured keys; nothing is written.
     """
+    links: Links | None = None
     if subject == "-" or Path(subject).exists():
         items = _from_file(subject)
         calls = [call for item in items if not isinstance(item, intake.Unreadable) for call in item]
     else:
         loaded = options.load(config, {"langfuse.base_url": base_url}, assigned, required=settings.CREDENTIALS)
-        observations = asyncio.run(app.fetch(loaded.settings, subject))
+        observations, links = asyncio.run(app.fetch(loaded.settings, subject))
         if not observations:
             raise Halt(
                 f"there is no file, observation or trace {printing.printable(subject)}",
@@ -64,7 +66,7 @@ def explain(
     if not calls:
         printing.remark("no apply_patch call in it")
         raise typer.Exit(Exit.USAGE)
-    _show(calls, _verdicts if parsers else _no_verdicts)
+    _show(calls, _verdicts if parsers else _no_verdicts, links)
 
 
 def _from_file(subject: str) -> list[intake.Item]:
@@ -72,12 +74,13 @@ def _from_file(subject: str) -> list[intake.Item]:
         return list(intake.read(stream, app.observation))
 
 
-def _show(calls: Sequence[Call], verdicts: Callable[[str], Iterator[str]]) -> None:
+def _show(calls: Sequence[Call], verdicts: Callable[[str], Iterator[str]], links: Links | None) -> None:
     judged = judging.judge(calls, keep_patches=True)
     for number, call in enumerate(judged, start=1):
-        printing.show(*_lines(number, call), *(verdicts(call.patch) if call.patch is not None else ()), "")
+        link = links.observation(call.call.trace_id, call.call.observation_id) if links else ""
+        printing.show(*_lines(number, call, link), *(verdicts(call.patch) if call.patch is not None else ()), "")
     if len(judged) > 1 and judged[0].call.trace_id and len({one.call.trace_id for one in judged}) == 1:
-        printing.show(*_together(judged), "")
+        printing.show(*_together(judged, links.trace(judged[0].call.trace_id) if links else ""), "")
     printing.show(LEGEND, *(f"{name}: {caveats.of(name).caveat}" for name in ("blind_rewrite_patch", "retyped_lines_patch", "patch_shape")))
 
 
@@ -92,7 +95,7 @@ def _verdicts(text: str) -> Iterator[str]:
         yield f"    {judgement.parser.value} {judgement.verdict.value}{because}"
 
 
-def _lines(number: int, judged: judging.Judged) -> Iterator[Text | str]:
+def _lines(number: int, judged: judging.Judged, link: str) -> Iterator[Text | str]:
     call = judged.call
     names = [
         f"{label} {value}"
@@ -101,6 +104,8 @@ def _lines(number: int, judged: judging.Judged) -> Iterator[Text | str]:
     ]
     title = ", ".join((f"patch {number}", *names, f"written by {call.producer}" if names else "", f"outcome {call.outcome.value}"))
     yield Text(printing.printable(title.replace(", ,", ",")), style="bold")
+    if link:
+        yield f"  {link}"
     for flag in call.flags:
         yield f"  flag {flag}: {grammar.FLAGS[flag]}" if flag in grammar.FLAGS else f"  flag {flag}"
     if judged.patch is not None:
@@ -117,9 +122,11 @@ def _lines(number: int, judged: judging.Judged) -> Iterator[Text | str]:
     yield f"  retyped_lines_patch = {lines}"
 
 
-def _together(judged: Sequence[judging.Judged]) -> Iterator[Text | str]:
+def _together(judged: Sequence[judging.Judged], link: str) -> Iterator[Text | str]:
     counts = tally.of([one.call for one in judged])
     yield Text(f"the trace: {len(judged)} calls", style="bold")
+    if link:
+        yield f"  {link}"
     if not counts.hunks:
         yield "  no hunk is counted in any of them, so there is no number"
         return

@@ -81,14 +81,23 @@ def status(
     now = datetime.now(UTC)
     if as_json:
         printing.show_json(
-            {"store": report.store, "scorer": report.scorer, "projects": {name: status_json(one) for name, one in report.projects.items()}}
+            {
+                "store": report.store,
+                "scorer": report.scorer,
+                "projects": {name: {**status_json(one), "links": _links(report, name)} for name, one in report.projects.items()},
+            }
         )
         return
     printing.show(f"state {report.store}, scorer {report.scorer}")
     if not report.projects:
         printing.show("No project is on record yet; `hunkwatch run` makes the first sweep.")
     for name, one in report.projects.items():
-        printing.show("", _status(name, one, now))
+        printing.show("", _status(name, one, now), *(f"low {what}: {link}" for what, link in _links(report, name).items()))
+
+
+def _links(report: app.StatusReport, project: str) -> dict[str, str]:
+    links = report.links[project]
+    return {"traces": links.traces(), "observations": links.observations()}
 
 
 def status_json(one: Status) -> dict[str, object]:

@@ -5,7 +5,8 @@ page's bytes and an ``Observation``.
 """
 
 from hunkwatch.langfuse.check import Found
+from hunkwatch.langfuse.links import Links
 from hunkwatch.langfuse.opening import Langfuse, check_langfuse, open_langfuse
 from hunkwatch.langfuse.probe import Abilities, Reader, Writer
 
-__all__ = ["Abilities", "Found", "Langfuse", "Reader", "Writer", "check_langfuse", "open_langfuse"]
+__all__ = ["Abilities", "Found", "Langfuse", "Links", "Reader", "Writer", "check_langfuse", "open_langfuse"]

@@ -137,6 +137,13 @@ class ScoresSection(Section):
         description="The scores that are written; the first three (one each a trace) are enough to filter by.",
     )
     paths: bool = Field(default=True, description="Put file paths into comments and metadata.")
+    link_below: float = Field(
+        default=0.75,
+        gt=0,
+        le=1,
+        allow_inf_nan=False,
+        description="The links to Langfuse show traces and observations whose blind_rewrite is below this.",
+    )
 
 
 class StoreSection(Section):

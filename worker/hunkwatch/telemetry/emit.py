@@ -128,6 +128,7 @@ def level_of(event: events.Event) -> Level:
             return "info" if event.scores or event.withdrawn else "debug"
         case (
             events.WorkerStarted()
+            | events.LinksMade()
             | events.WorkerStopping()
             | events.WorkerStopped()
             | events.ScoreWithdrawn()

@@ -27,8 +27,12 @@ if TYPE_CHECKING:
 LONGEST = 200
 """Characters of one value."""
 
+LONGEST_ADDRESS = 1000
+"""Characters of a web address: cut, it leads nowhere."""
+
 WITHHELD = "[withheld]"
 _PATCHLIKE = re.compile(r"\s*(\*\*\*|@@|[+-](?!\d|\s*$))")
+_ADDRESS = re.compile(r"https?://[!-~]+")
 _HEAD = ("timestamp", "level", "event")
 """What every line begins with; the event is a name of ours, never a value."""
 
@@ -57,8 +61,9 @@ def _clean_text(text: str, secrets: Collection[str]) -> str:
     first = text.lstrip().split("\n", 1)[0].rstrip()
     if _PATCHLIKE.match(text) or _PATCHLIKE.match(first) or "*** " in first:
         return WITHHELD
-    first = "".join(character if character.isprintable() else "?" for character in first[: LONGEST + 1])
-    return first if len(first) <= LONGEST else f"{first[:LONGEST]}..."
+    longest = LONGEST_ADDRESS if _ADDRESS.fullmatch(first) else LONGEST
+    first = "".join(character if character.isprintable() else "?" for character in first[: longest + 1])
+    return first if len(first) <= longest else f"{first[:longest]}..."
 
 
 class Repetition:

@@ -1,7 +1,8 @@
 """Langfuse's own spelling, both ways: no file outside this folder knows a camelCase key.
 
-``rows`` decodes observations, ``asking`` spells questions for them, ``scores`` spells and decodes scores, ``answers`` reads everything
-else a server says. Nothing here raises on what a row holds. The forms are those of the recorded exchanges and of the SDK 5's types.
+``rows`` decodes observations, ``asking`` spells questions for them, ``scores`` spells and decodes scores, ``tables`` spells the filters
+of the UI, ``answers`` reads everything else a server says. Nothing here raises on what a row holds. The forms are those of the recorded
+exchanges and of the SDK 5's types.
 """
 
 from hunkwatch.langfuse.wire.answers import Limit, Named, limit_of, message_of, project_of, version_of, wants_single
@@ -33,6 +34,7 @@ from hunkwatch.langfuse.wire.scores import (
     scores_query_v2,
     seen_scores,
 )
+from hunkwatch.langfuse.wire.tables import is_root, low_score, observation_query, table_query
 
 __all__ = [
     "DISCOVERY_FIELDS",
@@ -53,12 +55,15 @@ __all__ = [
     "encoded",
     "event_answers",
     "ingestion_event",
+    "is_root",
     "limit_of",
     "list_told",
     "listed_score",
+    "low_score",
     "message_of",
     "observation",
     "observation_of",
+    "observation_query",
     "observations",
     "observations_v2",
     "page_query",
@@ -69,6 +74,7 @@ __all__ = [
     "scores_query_v2",
     "seen_scores",
     "spelled",
+    "table_query",
     "version_of",
     "wants_single",
 ]
