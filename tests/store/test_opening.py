@@ -116,6 +116,58 @@ async def test_a_file_that_is_no_database_is_refused_and_can_be_moved_aside(tmp_
     assert aside.read_bytes().startswith(b"not a database")
 
 
+async def test_somebody_elses_database_is_left_alone(tmp_path: Path) -> None:
+    """A file that holds other tables is named by mistake: not one of ours is put beside them."""
+    path = tmp_path / "theirs.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE customers (name TEXT)")
+    before = path.read_bytes()
+    with pytest.raises(Halt, match="not a state of hunkwatch") as refused:
+        async with open_store(address(path)):
+            pass
+
+    assert (Exit.STATE, before) == (refused.value.exit_code, path.read_bytes())
+
+
+@pytest.mark.postgres
+async def test_other_tables_in_one_postgres_are_neighbours(postgres_url: str) -> None:
+    """A shared database is fine, since our names are our own; a table of our name without a version is not ours."""
+    engine = create_async_engine(sa.make_url(postgres_url).set(drivername="postgresql+psycopg"))
+    async with engine.begin() as connection:
+        await connection.execute(sa.text("CREATE TABLE ledger (name TEXT)"))
+    async with open_store(postgres_url) as store:
+        assert await store.watermark("project") is None
+    async with engine.begin() as connection:
+        await connection.execute(sa.text("DROP TABLE hunkwatch_schema_version"))
+    await engine.dispose()
+    with pytest.raises(Halt, match="not a state of hunkwatch"):
+        async with open_store(postgres_url):
+            pass
+
+
+async def test_a_long_read_does_not_wait_for_a_long_write(tmp_path: Path, make: Any) -> None:
+    """``status`` in the worker itself sees what was committed before, while a commit is under way."""
+    async with open_store(address(tmp_path / "state.db")) as store:
+        await store.commit(Commit("project", watermark=make.now))
+        async with store._transaction():
+            assert make.now == (await store.status("project", scorer="1")).watermarks["live"]
+
+
+async def test_a_damaged_page_is_refused_and_told_what_to_do(tmp_path: Path, make: Any) -> None:
+    """The file is kept as it is: only --reset-state moves it aside."""
+    path = tmp_path / "state.db"
+    async with open_store(address(path)) as store:
+        await store.commit(Commit("project", outbox=[make.row(f"score-{number}") for number in range(200)]))
+    damaged = bytearray(path.read_bytes())
+    damaged[4096:] = b"\xa5" * (len(damaged) - 4096)
+    path.write_bytes(damaged)
+    with pytest.raises(Halt, match="damaged") as refused:
+        async with open_store(address(path)):
+            pass
+
+    assert (Exit.STATE, True) == (refused.value.exit_code, "--reset-state" in refused.value.mend)
+
+
 async def test_a_state_in_use_is_not_moved_aside(tmp_path: Path, make: Any) -> None:
     """A running worker keeps its file."""
     path = tmp_path / "state.db"

@@ -53,6 +53,8 @@ def translated() -> Iterator[None]:
         raise
     except exc.DBAPIError as error:
         raise of(error.orig, lost=error.connection_invalidated) from error
+    except (exc.TimeoutError, TimeoutError) as error:
+        raise RetryLater("the database does not answer") from error
     except exc.SQLAlchemyError as error:
         raise Halt(f"the state cannot be used: {type(error).__name__}", mend="Check store.url.", exit_code=Exit.STATE) from error
     except sqlite3.Error as error:

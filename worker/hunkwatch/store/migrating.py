@@ -1,4 +1,4 @@
-"""Bring a schema to head, or refuse one from the future."""
+"""Bring a schema to head; refuse one from the future, and tables that are not ours."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from sqlalchemy import inspect
 
 from hunkwatch.errors import Exit, Halt
 from hunkwatch.store import schema
@@ -21,17 +22,17 @@ if TYPE_CHECKING:
 
 
 def migrate(connection: Connection) -> None:
-    """Apply every step that is missing, in the open transaction; raises Halt on a schema that a newer version made."""
+    """Apply every step that is missing, in the open transaction; raises Halt as ``check`` does."""
     with _config() as config:
-        _refuse_newer(connection, config)
+        _look(connection, config)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 
 
 def check(connection: Connection) -> str | None:
-    """Return the schema's version, None for an empty database; raises Halt on a schema that a newer version made."""
+    """Return the schema's version, None for an empty database; raises Halt on what a newer version made, or somebody else."""
     with _config() as config:
-        return _refuse_newer(connection, config)
+        return _look(connection, config)
 
 
 @contextmanager
@@ -43,7 +44,7 @@ def _config() -> Iterator[Config]:
         yield config
 
 
-def _refuse_newer(connection: Connection, config: Config) -> str | None:
+def _look(connection: Connection, config: Config) -> str | None:
     context = MigrationContext.configure(connection, opts={"version_table": schema.VERSION_TABLE})
     present = context.get_current_revision()
     known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
@@ -53,4 +54,18 @@ def _refuse_newer(connection: Connection, config: Config) -> str | None:
             mend="Upgrade hunkwatch, or start it with another state file.",
             exit_code=Exit.STATE,
         )
+    if present is None:
+        _refuse_foreign(connection)
     return present
+
+
+def _refuse_foreign(connection: Connection) -> None:
+    """A file with tables and no version of ours is somebody else's; in Postgres others may have theirs, under other names."""
+    tables = inspect(connection).get_table_names()
+    in_the_way = tables if connection.dialect.name == "sqlite" else [name for name in tables if name in schema.metadata.tables]
+    if in_the_way:
+        raise Halt(
+            f"the database is not a state of hunkwatch: it has {len(in_the_way)} tables and no version",
+            mend="Name another file or database in store.url.",
+            exit_code=Exit.STATE,
+        )

@@ -10,56 +10,63 @@ import contextlib
 import errno
 import fcntl
 import os
+import socket
 import sqlite3
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from secrets import token_hex
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
-from sqlalchemy import event
-from sqlalchemy.ext.asyncio import create_async_engine
-from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from hunkwatch.errors import Exit, Halt
-from hunkwatch.store import faults, migrating, schema
+from hunkwatch.store import engines, faults, migrating, schema
 from hunkwatch.store.store import SqlStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from datetime import datetime
 
-    from sqlalchemy.ext.asyncio import AsyncEngine
-
 _BUSY_SECONDS = 10
-_POSTGRES_POOL = 5
+_MIGRATION = 4857246813
+"""The number of the lock that whoever migrates a Postgres state holds."""
 
 
 @asynccontextmanager
 async def open_store(url: str, *, holder: str = "") -> AsyncIterator[SqlStore]:
     """Open the state for writing, with its schema brought to head.
 
-    ``url`` is ``sqlite:////path/file.db`` or ``postgresql://...``; ``holder`` names this process in claims (its pid without one).
-    Raises Halt when the state is in use, damaged, out of reach or made by a newer version, RetryLater when it is busy.
+    ``url`` is ``sqlite:////path/file.db`` or ``postgresql://...``; ``holder`` names this process in claims and leases, and must be
+    its alone among all that share the state; without one it is made up.
+    Raises Halt when the state is in use, damaged, not ours, out of reach or made by a newer version, RetryLater when it is busy.
     """
-    holder = holder or f"pid-{os.getpid()}"
+    holder = holder or f"{socket.gethostname()}-{os.getpid()}-{token_hex(4)}"
     path = _path(url)
     with contextlib.ExitStack() as held:
         if path is not None:
             held.enter_context(_locked(path))
-        engine = _engine(url, path)
+        engine = engines.postgres(url) if path is None else engines.sqlite(path, writing=True)
+        reading = engine if path is None else engines.sqlite(path, writing=False)
         try:
             with faults.translated():
+                if path is not None:
+                    # Before anything is written: even a change of the journal's mode would be one to somebody else's file.
+                    async with reading.connect() as connection:
+                        await connection.run_sync(migrating.check)
                 async with engine.begin() as connection:
                     if path is None:
                         # Two processes that start at once must not migrate at once.
-                        await connection.execute(sa.text("SELECT pg_advisory_xact_lock(4857246813)"))
+                        await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION)))
+                        # A step over a large table may take its time.
+                        await connection.execute(sa.text("SET LOCAL statement_timeout = 0"))
                     await connection.run_sync(migrating.migrate)
                     if path is not None:
                         # The file is ours alone: whoever holds a claim or a lease is dead, and what it had in hand is taken up at once.
                         await connection.execute(sa.update(schema.outbox).values(claimed_until=None, claimed_by=None))
                         await connection.execute(sa.delete(schema.lease))
-            yield SqlStore(engine, holder=holder)
+            yield SqlStore(engine, holder=holder, reading=reading)
         finally:
+            await reading.dispose()
             await engine.dispose()
 
 
@@ -70,7 +77,7 @@ async def open_for_reading(url: str) -> AsyncIterator[SqlStore | None]:
     if path is not None and not path.exists():
         yield None
         return
-    engine = _engine(url, path, mode="ro")
+    engine = engines.postgres(url) if path is None else engines.sqlite(path, writing=False)
     try:
         with faults.translated():
             async with engine.connect() as connection:
@@ -151,43 +158,3 @@ def _locked(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
-
-
-def _engine(url: str, path: Path | None, *, mode: str = "rw") -> AsyncEngine:
-    if path is None:
-        address = sa.make_url(url).set(drivername="postgresql+psycopg")
-        return create_async_engine(address, pool_size=_POSTGRES_POOL, max_overflow=0, pool_pre_ping=True, hide_parameters=True)
-    address = sa.URL.create("sqlite+aiosqlite", database=path.absolute().as_uri(), query={"mode": mode, "uri": "true"})
-    engine = create_async_engine(
-        address,
-        poolclass=AsyncAdaptedQueuePool,
-        pool_size=1,
-        max_overflow=0,
-        hide_parameters=True,
-        connect_args={"timeout": _BUSY_SECONDS},
-    )
-    event.listen(engine.sync_engine, "connect", _prepare_to_write if mode == "rw" else _prepare_to_read)
-    event.listen(engine.sync_engine, "begin", _begin_to_write if mode == "rw" else _begin_to_read)
-    return engine
-
-
-def _prepare_to_read(connection: Any, _record: object) -> None:
-    connection.isolation_level = None
-
-
-def _prepare_to_write(connection: Any, _record: object) -> None:
-    connection.isolation_level = None
-    cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
-    # What a power cut may take from the end of a WAL goes together: ledger, outbox and watermark. It is swept and sent again.
-    cursor.execute("PRAGMA synchronous=NORMAL")
-    cursor.execute("PRAGMA journal_size_limit=67108864")
-    cursor.close()
-
-
-def _begin_to_write(connection: sa.Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-
-def _begin_to_read(connection: sa.Connection) -> None:
-    connection.exec_driver_sql("BEGIN")

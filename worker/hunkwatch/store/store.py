@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from hunkwatch.ports import Delivery
-from hunkwatch.store import counting, faults, ids, ledger, merging, outbox, rows, schema
+from hunkwatch.store import counting, engines, faults, ids, ledger, merging, outbox, rows, schema
 from hunkwatch.store.writing import chunks, upsert
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -29,22 +29,27 @@ if TYPE_CHECKING:
 _COMMITS = 4857246814
 """Sets the locks of commits apart from whatever else is locked by a number."""
 
+PATIENCE = engines.ANSWER * 2
+"""Longest time that one transaction on Postgres may take: the server bounds a statement, but one that is frozen bounds nothing."""
+
 
 class SqlStore:
     """An open store; made by ``open_store``. ``holder`` names this process in claims and leases."""
 
-    def __init__(self, engine: AsyncEngine, *, holder: str, reading: AsyncEngine | None = None) -> None:
+    def __init__(self, engine: AsyncEngine, *, holder: str, reading: AsyncEngine | None = None, patience: timedelta = PATIENCE) -> None:
         """Take an engine whose schema is at head, and another to read with where a reader must not wait for writers."""
         self._engine = engine
         self._reading = reading or engine
         self._holder = holder
         self._turn = asyncio.Lock() if engine.dialect.name == "sqlite" else None
+        # A file answers, or gives an error; nothing is won by leaving it halfway.
+        self._patience = None if self._turn else patience.total_seconds()
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[AsyncConnection]:
         with faults.translated():
             if self._turn is None:
-                async with self._engine.begin() as connection:
+                async with asyncio.timeout(self._patience), self._engine.begin() as connection:
                     yield connection
             else:
                 async with self._turn, self._engine.begin() as connection:
@@ -54,7 +59,7 @@ class SqlStore:
     async def _look(self) -> AsyncIterator[AsyncConnection]:
         """A transaction that only reads what was committed."""
         with faults.translated():
-            async with self._reading.begin() as connection:
+            async with asyncio.timeout(self._patience), self._reading.begin() as connection:
                 yield connection
 
     # ------------------------------------------------------------ reading
