@@ -5,7 +5,7 @@ BIN := .venv/bin
 INSTALL := PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench fuzz clean
+.PHONY: help demo test check docs format bench fuzz clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ check: .venv/.check ## Lint, formatting, types and the layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
+docs: .venv/.docs ## Build the documentation as a site into site/; a warning or a broken link is an error
+	@$(BIN)/mkdocs build --quiet --strict --config-file docs/mkdocs.yml --site-dir ../site
+
 format: .venv/.check ## Mend what the linter can mend
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
@@ -35,7 +38,7 @@ fuzz: .venv/.fuzz ## Fuzz finding and reading under coverage guidance (FUZZ_SECO
 	done
 
 clean: ## Remove the virtual environment and every cache
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site
 
 # Each stamp is made once and again when the package or a pin changes, so a second run needs no network.
 .venv/.python: constraints.txt
@@ -61,6 +64,15 @@ clean: ## Remove the virtual environment and every cache
 
 .venv/.check: .venv/.test
 	@$(INSTALL) --group check
+	@touch $@
+
+# What the deployments, the release and the hooks are tried with.
+.venv/.deploy: .venv/.check
+	@$(INSTALL) --group deploy
+	@touch $@
+
+.venv/.docs: .venv/.test
+	@$(INSTALL) --group docs
 	@touch $@
 
 .venv/.bench: .venv/.test
