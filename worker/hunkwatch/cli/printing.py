@@ -42,6 +42,14 @@ def show_json(value: object) -> None:
         leave()
 
 
+def write(text: str) -> None:
+    """Print a text as it stands, for a file that somebody redirects it to."""
+    try:
+        sys.stdout.write(text)
+    except BrokenPipeError:
+        leave()
+
+
 def remark(*lines: str) -> None:
     """Write remarks to stderr, the first with our name before it."""
     for number, line in enumerate(lines):
