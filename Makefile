@@ -5,10 +5,10 @@ BIN := .venv/bin
 INSTALL := PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs format bench fuzz clean
+.PHONY: help demo test check docs reference format bench fuzz clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: .venv/.demo ## Score a sample project on this machine and show the result
 	@$(BIN)/hunkwatch demo
@@ -24,6 +24,9 @@ check: .venv/.check ## Lint, formatting, types and the layers
 
 docs: .venv/.docs ## Build the documentation as a site into site/; a warning or a broken link is an error
 	@$(BIN)/mkdocs build --quiet --strict --config-file docs/mkdocs.yml --site-dir ../site
+
+reference: .venv/.demo ## Write what follows from the types of the settings: docs/settings.md and the schema of the Helm chart
+	@$(BIN)/python docs/reference.py
 
 format: .venv/.check ## Mend what the linter can mend
 	@$(BIN)/ruff check --fix .
