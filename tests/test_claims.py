@@ -63,6 +63,7 @@ def test_every_setting_has_a_variable_that_sets_it(key: str) -> None:
         "scores.paths": "false",
         "scores.link_below": "0.5",
         "store.url": "sqlite:////other.db",
+        "store.lease": "7s",
         "log.level": "error",
         "log.format": "json",
         "http.host": "::1",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hunkwatch.daemon.tenure import LEASE, RENEW, Tenure
+from hunkwatch.daemon.tenure import LEASE, Tenure
 from hunkwatch.store import SqlStore, open_store
 
 if TYPE_CHECKING:
@@ -44,6 +44,6 @@ async def test_ours_ends_before_anybody_elses_begins(tmp_path: Path, clock: Any)
         one = Tenure(store, "p1", clock)
         await one.renew()
 
-        clock.forward(seconds=(LEASE - RENEW).total_seconds())
+        clock.forward(seconds=(LEASE - one.renew_every).total_seconds())
 
         assert not one.held

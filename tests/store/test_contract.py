@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -328,32 +327,17 @@ async def test_what_was_written_is_there_after_a_restart(store_url: str, make: A
         assert (make.now, 1) == (await store.watermark("project"), len(await store.known("project", [make.entry().key])))
 
 
-@pytest.mark.postgres
-async def test_two_processes_never_claim_the_same_row(postgres_url: str, make: Any) -> None:
-    """On one Postgres, every row goes to exactly one of several claimants, however they race."""
-    async with open_store(postgres_url, holder="one") as one, open_store(postgres_url, holder="two") as two:
-        await one.commit(Commit("project", outbox=[make.row(f"score-{number:03}") for number in range(200)]))
-        claims = [store.claim("project", [Delivery.DUE], now=make.now, until=make.now + MINUTE, limit=25) for store in (one, two) * 6]
-        claimed = [row.score.id for rows in await asyncio.gather(*claims) for row in rows]
+async def test_the_largest_lag_of_each_producer_is_on_record_for_a_day(store: SqlStore, make: Any) -> None:
+    """What status shows and what widens the overlap: the largest of an hour, not the last; what is older counts no more."""
+    early, now = make.entry(seen_at=make.later(hours=-30)), make.entry()
+    for entry, lags in ((early, {"cline": 900.0}), (now, {"cline": 60.0, "codex-plugin": 5.0}), (now, {"cline": 20.0})):
+        await store.commit(Commit("project", ledger=[entry], lags=lags))
 
-    assert len(claimed) == len(set(claimed))
-    assert 200 == len(claimed)
-
-
-@pytest.mark.postgres
-async def test_a_project_is_leased_to_one_process_at_a_time(postgres_url: str, make: Any) -> None:
-    """A lease is renewed by its holder, refused to others, and free once it is over or given back."""
-    async with open_store(postgres_url, holder="one") as one, open_store(postgres_url, holder="two") as two:
-        first = await asyncio.gather(*(store.lease("project", until=make.now + MINUTE, now=make.now) for store in (one, two)))
-        assert 1 == sum(first)
-        winner, loser = (one, two) if first[0] else (two, one)
-        renewed = await winner.lease("project", until=make.now + 2 * MINUTE, now=make.now)
-        refused = await loser.lease("project", until=make.now + 3 * MINUTE, now=make.now + MINUTE)
-        taken = await loser.lease("project", until=make.now + 4 * MINUTE, now=make.now + 2 * MINUTE)
-        await loser.release("project")
-        again = await winner.lease("project", until=make.now + 5 * MINUTE, now=make.now + 2 * MINUTE)
-
-    assert (True, False, True, True) == (renewed, refused, taken, again)
+    assert {"cline": 60.0, "codex-plugin": 5.0} == dict((await store.status("project", scorer="1")).lag_seconds)
+    assert [5.0, 60.0] == sorted(await store.lags("project", since=make.later(hours=-24)))
+    assert [5.0, 60.0, 900.0] == sorted(await store.lags("project", since=make.later(hours=-30)))
+    await store.commit(Commit("project", ledger=[make.entry(seen_at=make.later(hours=48))], lags={"cline": 1.0}))
+    assert [1.0, 5.0, 60.0] == sorted(await store.lags("project", since=make.later(hours=-50)))
 
 
 async def test_a_settlement_that_comes_after_its_claim_changes_nothing(store: SqlStore, make: Any) -> None:

@@ -273,7 +273,7 @@ async def test_two_processes_that_start_at_once_migrate_once(tmp_path: Path) -> 
         async with open_store(address(path)):
             pass
     with closing(sqlite3.connect(path)) as connection:
-        assert [("0001",)] == connection.execute("SELECT version_num FROM hunkwatch_schema_version").fetchall()
+        assert [("0002",)] == connection.execute("SELECT version_num FROM hunkwatch_schema_version").fetchall()
 
 
 @pytest.mark.parametrize(

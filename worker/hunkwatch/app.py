@@ -152,6 +152,7 @@ async def _connected(
             sweep=settings.sweep,
             delivery=settings.delivery,
             scores=settings.scores,
+            lease=settings.store.lease,
         )
 
 

@@ -236,6 +236,8 @@ class Commit:
     traces: Sequence[TraceState] = ()
     lane: str = "live"
     watermark: datetime | None = None
+    lags: Mapping[str, float] = field(default_factory=dict)
+    """Largest seconds between start and visibility by producer, among the observations of ``ledger`` that are new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +321,10 @@ class Store(Protocol):
         """
         ...
 
+    async def lags(self, project: str, *, since: datetime) -> Sequence[float]:
+        """Return the largest lag of each producer and hour since then, in seconds."""
+        ...
+
     async def dead_letters(self, project: str) -> Sequence[OutboxRow]:
         """Return the dead letters, oldest first."""
         ...
@@ -336,7 +342,10 @@ class Store(Protocol):
         ...
 
     async def lease(self, project: str, *, until: datetime, now: datetime) -> bool:
-        """Take or renew the right to sweep a project; False while another process holds it."""
+        """Take or renew the right to sweep a project; False while another process holds it.
+
+        It says that this process lives, too: what a process claimed that did not ask again in time is free for the others.
+        """
         ...
 
     async def release(self, project: str) -> None:

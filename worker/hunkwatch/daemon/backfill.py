@@ -80,7 +80,7 @@ class Backfill:
 
     async def sweep(self, project: Project) -> Swept:
         """Sweep part by part, from where the last sweep ended; ``caught_up`` says that the end was reached."""
-        whole, knife, tenure = self._whole, Knife(), Tenure(project.store, project.id, project.clock)
+        whole, knife, tenure = self._whole, Knife(), Tenure(project.store, project.id, project.clock, project.lease)
         at = await self._beginning(project)
         total = Swept(caught_up=at >= whole.end)
         ours = True

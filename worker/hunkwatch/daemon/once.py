@@ -12,11 +12,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from hunkwatch import events
-from hunkwatch.daemon import deliver, moves, upkeep
+from hunkwatch.daemon import deliver, moves, tenure, upkeep
 from hunkwatch.daemon.deliver import Delivered
 from hunkwatch.daemon.run import pause_after
 from hunkwatch.daemon.sweep import Sweeper, Swept
-from hunkwatch.daemon.tenure import Tenure
 from hunkwatch.errors import Exit, Halt, RetryLater
 from hunkwatch.ports import Delivery
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hunkwatch.daemon.project import Project
+    from hunkwatch.daemon.tenure import Tenure
     from hunkwatch.ports import Parcel, Receipt, ScoreSink, SeenScore
 
 T = TypeVar("T")
@@ -59,11 +59,11 @@ class Rehearsal:
 
 async def run(project: Project, *, patience: timedelta, stop: asyncio.Event) -> Pass:
     """Make one pass; a stop ends it after the unit under way."""
-    hasty, tenure = hurried(project, patience), Tenure(project.store, project.id, project.clock)
+    hasty, right = hurried(project, patience), tenure.of(project)
     try:
-        swept = await _sweep(hasty, tenure, stop)
+        swept = await _sweep(hasty, right, stop)
     finally:
-        await tenure.release()
+        await right.release()
     delivered, finished = await deliver_all(hasty, patience=patience, stop=stop)
     return Pass(swept, delivered, finished and swept.caught_up)
 
@@ -72,8 +72,8 @@ async def rehearse(project: Project, *, stop: asyncio.Event, sweeping: Sweeping 
     """Make one pass (or do another sweep) that sends nothing; the project's store must be a throw-away."""
     onlooker = Onlooker(project.sink)
     muted = replace(hurried(project, timedelta(0)), sink=onlooker)
-    tenure = Tenure(project.store, project.id, project.clock)
-    swept = await (_sweep(muted, tenure, stop) if sweeping is None else sweeping(muted))
+    right = tenure.of(project)
+    swept = await (_sweep(muted, right, stop) if sweeping is None else sweeping(muted))
     seen = 0
     while not stop.is_set():
         looked = await patiently(muted, "look", lambda: deliver.look(muted), stop)
@@ -131,10 +131,10 @@ def _looks(configured: tuple[timedelta, ...], patience: timedelta) -> tuple[time
     return (step,) * (patience // step + 2)
 
 
-async def _sweep(project: Project, tenure: Tenure, stop: asyncio.Event) -> Swept:
+async def _sweep(project: Project, right: Tenure, stop: asyncio.Event) -> Swept:
     sweeper, total = Sweeper(project), Swept(caught_up=False)
     while not total.caught_up and not stop.is_set():
-        if not await tenure.renew():
+        if not await right.renew():
             raise Halt(
                 "another worker sweeps this project at the moment",
                 mend="Let it work, or stop it and run this again a minute later.",

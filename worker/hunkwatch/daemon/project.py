@@ -6,10 +6,11 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hunkwatch.daemon.lags import Lags
+from hunkwatch.daemon.tenure import LEASE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import timedelta
 
     from hunkwatch.events import Emit
     from hunkwatch.ports import Clock, ObservationSource, ScoreSink, Store
@@ -38,4 +39,5 @@ class Project:
     scores: ScoresSection
     beat: Callable[[], None] = _nobody_watches
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    lags: Lags = field(default_factory=Lags)
+    lease: timedelta = LEASE
+    """How long the right to sweep lasts without being renewed."""

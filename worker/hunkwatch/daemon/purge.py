@@ -53,7 +53,7 @@ class Purged:
 
 async def run(project: Project, *, tell: Tell, stop: asyncio.Event) -> Purged:
     """Withdraw everything. Raises Halt while another process sweeps the project."""
-    tenure, sink = Tenure(project.store, project.id, project.clock), _Rationed(project.sink)
+    tenure, sink = Tenure(project.store, project.id, project.clock, project.lease), _Rationed(project.sink)
     rationed = replace(project, sink=sink)
     try:
         await _doom(rationed, tenure, stop)

@@ -73,7 +73,7 @@ class Rescored:
 
 async def run(project: Project, *, patience: timedelta, tell: Tell, stop: asyncio.Event) -> Rescored:
     """Work everything out again and deliver it. Raises Halt while another process sweeps the project."""
-    hasty, tenure = _at_once(project, patience), Tenure(project.store, project.id, project.clock)
+    hasty, tenure = _at_once(project, patience), Tenure(project.store, project.id, project.clock, project.lease)
     try:
         changes, ended = await _through(hasty, tenure, tell, stop)
     finally:

@@ -13,11 +13,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from hunkwatch import events
-from hunkwatch.daemon import deliver, pulse, upkeep
+from hunkwatch.daemon import deliver, pulse, tenure, upkeep
 from hunkwatch.daemon.pulse import Pulse
 from hunkwatch.daemon.reconcile import Reconciler
 from hunkwatch.daemon.sweep import Sweeper
-from hunkwatch.daemon.tenure import RENEW, Tenure
 from hunkwatch.errors import AskForLess, Refused, RetryLater
 
 if TYPE_CHECKING:
@@ -57,25 +56,25 @@ def loops_of(project: Project) -> list[Loop]:
 
     Only the process that holds the project sweeps it; every process delivers, since rows are claimed one by one.
     """
-    tenure = Tenure(project.store, project.id, project.clock)
+    right = tenure.of(project)
 
     def as_holder(make: Make) -> Make:
         def gated(heard: Project) -> Callable[[], Awaitable[bool]]:
             tick = make(heard)
 
             async def when_held() -> bool:
-                return await tick() if tenure.held or await tenure.renew() else False
+                return await tick() if right.held or await right.renew() else False
 
             return when_held
 
         return gated
 
     async def renew() -> bool:
-        await tenure.renew()
+        await right.renew()
         return False
 
     return [
-        _loop(project, "lease", RENEW.total_seconds(), lambda _heard: renew),
+        _loop(project, "lease", right.renew_every.total_seconds(), lambda _heard: renew),
         _loop(project, "sweep", project.sweep.every.total_seconds(), as_holder(_sweeping), events.one_sweep),
         _loop(project, "reconcile", _RECONCILE_EVERY, as_holder(_reconciling), events.one_sweep),
         _loop(project, "upkeep", _UPKEEP_EVERY, as_holder(_upkeeping)),

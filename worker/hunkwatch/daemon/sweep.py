@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hunkwatch import events
 from hunkwatch.core import window as windows
-from hunkwatch.daemon import rollup
+from hunkwatch.daemon import lags, rollup
 from hunkwatch.daemon.haul import Haul, bring_in, restore_forgotten, sampled
 from hunkwatch.daemon.knife import Knife
 from hunkwatch.errors import AskForLess
@@ -66,7 +66,7 @@ class Sweeper:
             self._mostly_unseen = watermark is None
         # A clock that once ran ahead must not leave a gap: what starts now is read now.
         reached = None if watermark is None else min(watermark, now)
-        overlap = project.lags.overlap(sweep.overlap, now=now)
+        overlap = lags.overlap(sweep.overlap, await project.store.lags(project.id, since=now - lags.MEMORY))
         # A span that ends before the present could never reach it: the watermark stays behind by as much.
         span = max(sweep.span, sweep.settle + windows.AHEAD)
         ahead = windows.upcoming(reached, now=now, since=sweep.since, overlap=overlap, span=span)
@@ -117,6 +117,7 @@ async def record(project: Project, haul: Haul, part: Window, *, lane: str, water
                 traces=outcome.traces,
                 lane=lane,
                 watermark=watermark,
+                lags={producer: lag.total_seconds() for producer, lag in haul.lags.items()},
             )
         )
     project.beat()
@@ -138,7 +139,6 @@ async def record(project: Project, haul: Haul, part: Window, *, lane: str, water
             project.emit(
                 events.CallFound(project.id, call.trace_id, call.observation_id, call.producer, call.outcome.value, call.shape.value)
             )
-    project.lags.note(haul.lags.values(), now=haul.now)
     for producer, lag in haul.lags.items():
         project.emit(events.LagSeen(project.id, producer, lag.total_seconds()))
 

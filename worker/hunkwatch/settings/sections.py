@@ -154,6 +154,10 @@ class StoreSection(Section):
         repr=False,
         description='Empty: a SQLite file in the state folder. Else "sqlite:////path/file.db" or "postgresql://...".',
     )
+    lease: Pause = Field(
+        default=timedelta(seconds=30),
+        description="With replicas: how long a project stays with a worker that is not heard of; then another takes over.",
+    )
 
     @field_validator("url")
     @classmethod

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from hunkwatch.ports import Delivery, Status
-from hunkwatch.store import rows, schema
+from hunkwatch.store import lags, rows, schema
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -62,4 +62,5 @@ async def status(connection: AsyncConnection, project: str, *, scorer: str) -> S
             sa.select(sa.func.count()).select_from(trace).where(trace.c.project == project, trace.c.due_at.is_not(None))
         ),
         poison=await one(sa.select(sa.func.count()).select_from(ledger).where(ledger.c.project == project, ledger.c.reason != "")),
+        lag_seconds=await lags.lately(connection, project),
     )

@@ -67,6 +67,13 @@ async def settle(connection: AsyncConnection, project: str, settled: Sequence[Ou
         await replace_rows(connection, _TABLE, written, ("project", "score_id"))
 
 
+async def let_go(connection: AsyncConnection, project: str, holder: str) -> None:
+    """End every claim of a process that is gone."""
+    name = f"{holder}/"
+    its = sa.and_(_TABLE.c.claimed_until.is_not(None), sa.func.substr(_TABLE.c.claimed_by, 1, len(name)) == name)
+    await connection.execute(sa.update(_TABLE).where(_TABLE.c.project == project, its).values(claimed_until=None, claimed_by=None))
+
+
 async def next_due(connection: AsyncConnection, project: str) -> int | None:
     """Return the earliest time at which a row wants attention: one look at each state's index, one at what is claimed."""
     unclaimed = (

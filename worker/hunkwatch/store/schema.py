@@ -127,3 +127,20 @@ lease = Table(
     Column("holder", Text, nullable=False),
     Column("until", BigInteger, nullable=False),
 )
+
+replica = Table(
+    "hunkwatch_replica",
+    metadata,
+    Column("project", Text, primary_key=True),
+    Column("holder", Text, primary_key=True),
+    Column("until", BigInteger, nullable=False),
+)
+
+lag = Table(
+    "hunkwatch_lag",
+    metadata,
+    Column("project", Text, primary_key=True),
+    Column("producer", Text, primary_key=True),
+    Column("hour", BigInteger, primary_key=True),
+    Column("seconds", Double, nullable=False),
+)

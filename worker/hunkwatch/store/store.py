@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from hunkwatch.ports import Delivery
-from hunkwatch.store import counting, engines, faults, ids, ledger, merging, outbox, rows, schema
+from hunkwatch.store import counting, engines, faults, ids, lags, leases, ledger, merging, outbox, rows, schema
 from hunkwatch.store.writing import chunks, upsert
 
 if TYPE_CHECKING:
@@ -186,6 +186,11 @@ class SqlStore:
         async with self._look() as connection:
             return await counting.status(connection, project, scorer=scorer)
 
+    async def lags(self, project: str, *, since: datetime) -> Sequence[float]:
+        """Return the largest lag of each producer and hour since then, in seconds."""
+        async with self._look() as connection:
+            return await lags.since(connection, project, rows.micros(since))
+
     # ------------------------------------------------------------ writing
 
     async def commit(self, commit: Commit) -> None:
@@ -198,6 +203,8 @@ class SqlStore:
             await ledger.write(connection, project, commit.ledger)
             await outbox.queue(connection, project, commit.outbox)
             await _schedule(connection, project, commit.traces)
+            if commit.lags and commit.ledger:
+                await lags.note(connection, project, commit.lags, at=rows.micros(max(entry.seen_at for entry in commit.ledger)))
             if commit.watermark is not None:
                 at = rows.micros(commit.watermark)
                 await upsert(connection, schema.watermark, [{"project": project, "lane": commit.lane, "at": at}], largest="at")
@@ -234,25 +241,17 @@ class SqlStore:
     # ------------------------------------------------------------ leases
 
     async def lease(self, project: str, *, until: datetime, now: datetime) -> bool:
-        """Take or renew the project for this process; False while another process holds it."""
-        table = schema.lease
-        row = {"project": project, "holder": self._holder, "until": rows.micros(until)}
+        """Take or renew the project for this process; False while another process holds it.
+
+        Says that this process lives, too: what others claimed that are not heard of any more becomes free.
+        """
         async with self._transaction() as connection:
-            ours_or_over = sa.or_(table.c.holder == self._holder, table.c.until <= rows.micros(now))
-            renewed = await connection.execute(sa.update(table).where(table.c.project == project, ours_or_over).values(row))
-            if renewed.rowcount:
-                return True
-            holder = (await connection.execute(sa.select(table.c.holder).where(table.c.project == project))).scalar()
-            if holder is None:
-                await upsert(connection, table, [row], keep=set(row))
-                holder = (await connection.execute(sa.select(table.c.holder).where(table.c.project == project))).scalar()
-            return holder == self._holder
+            return await leases.take(connection, project, self._holder, until=rows.micros(until), now=rows.micros(now))
 
     async def release(self, project: str) -> None:
         """Give the project back, if this process holds it."""
-        table = schema.lease
         async with self._transaction() as connection:
-            await connection.execute(sa.delete(table).where(table.c.project == project, table.c.holder == self._holder))
+            await leases.give_back(connection, project, self._holder)
 
 
 async def _schedule(connection: AsyncConnection, project: str, states: Sequence[TraceState]) -> None:
