@@ -26,7 +26,7 @@ from hunkwatch.daemon.clock import SystemClock
 from hunkwatch.daemon.project import Project
 from hunkwatch.daemon.pulse import Deadman
 from hunkwatch.errors import Exit, Halt, HunkwatchError, RetryLater
-from hunkwatch.settings import StoreSection, without_password
+from hunkwatch.settings import without_password
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -104,7 +104,7 @@ async def on_copy(settings: Settings, *, emit: Emit, clock: Clock) -> AsyncItera
 
     with TemporaryDirectory(prefix="hunkwatch-") as folder:
         copy = await asyncio.to_thread(copy_state, settings.store.url, Path(folder))
-        throwaway = settings.model_copy(update={"store": StoreSection(url=copy)})
+        throwaway = settings.model_copy(update={"store": settings.store.model_copy(update={"url": copy})})
         async with opened(throwaway, emit=emit, clock=clock, rehearsing=True) as project:
             yield project
 

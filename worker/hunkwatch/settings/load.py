@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from hunkwatch.errors import Exit, Halt
 from hunkwatch.events import SettingDeprecated
-from hunkwatch.settings.sections import CREDENTIALS, KEYS, Section, Settings, StoreSection
+from hunkwatch.settings.sections import CREDENTIALS, KEYS, Section, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -223,7 +223,8 @@ def load(
     if reading.problems:
         raise BadSettings(reading.problems)
     if not settings.store.url:
-        settings = settings.model_copy(update={"store": StoreSection(url=f"sqlite:///{state_folder(environ) / 'hunkwatch.db'}")})
+        store = settings.store.model_copy(update={"url": f"sqlite:///{state_folder(environ) / 'hunkwatch.db'}"})
+        settings = settings.model_copy(update={"store": store})
     origins = {key: given.origin for key, given in reading.given.items()}
     return Loaded(settings, file, origins, tuple(reading.deprecated))
 
