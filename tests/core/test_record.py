@@ -52,6 +52,9 @@ graded = st.builds(
     context_lines=counts,
     returned_lines=st.none() | counts,
     graded_by=words,
+    trace_name=words,
+    session_id=words,
+    model=words,
 )
 
 

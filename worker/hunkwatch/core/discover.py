@@ -254,6 +254,9 @@ def _numbered(observation: Observation, producer: str, evidence: Evidence, found
             why=each.why,
             flags=tuple(sorted(each.flags)),
             environment=observation.environment,
+            trace_name=observation.trace_name,
+            session_id=observation.session_id,
+            model=observation.model,
         )
 
 

@@ -231,6 +231,9 @@ def _graded(call: Call, facts: PatchFacts, text_hash: str) -> GradedCall:
         facts.added_lines,
         facts.deleted_lines,
         facts.context_lines,
+        trace_name=call.trace_name[:LONGEST_WORD],
+        session_id=call.session_id[:LONGEST_WORD],
+        model=call.model[:LONGEST_WORD],
     )
 
 

@@ -123,13 +123,25 @@ def _merged(group: _Group) -> Merged:
     records = sorted(group.records, key=lambda record: (record.evidence is not Evidence.EXECUTION, *order(record)))
     first = records[0]
     outcome = next((record.outcome for record in records if record.outcome is not Outcome.UNKNOWN), Outcome.UNKNOWN)
-    call = first if len(records) == 1 else replace(first, outcome=outcome, has_output=any(record.has_output for record in records))
+    call = first if len(records) == 1 else _pooled(first, records, outcome)
     if first.shape in _UNREAD:
         whole = next((record for record in records if record.shape not in _UNREAD and record.shape is not Shape.MALFORMED), None)
         if whole is not None:
             call = _with_text_of(call, whole)
     settled_at = None if first.evidence is Evidence.EXECUTION else first.end_time or first.start_time
     return Merged(call, settled_at)
+
+
+def _pooled(call: GradedCall, records: Sequence[GradedCall], outcome: Outcome) -> GradedCall:
+    """Return the call with what only its other records tell."""
+    return replace(
+        call,
+        outcome=outcome,
+        has_output=any(record.has_output for record in records),
+        trace_name=next((record.trace_name for record in records if record.trace_name), ""),
+        session_id=next((record.session_id for record in records if record.session_id), ""),
+        model=next((record.model for record in records if record.model), ""),
+    )
 
 
 def _with_text_of(call: GradedCall, whole: GradedCall) -> GradedCall:
@@ -146,5 +158,8 @@ def _with_text_of(call: GradedCall, whole: GradedCall) -> GradedCall:
         outcome=call.outcome,
         has_output=call.has_output,
         environment=call.environment,
+        trace_name=call.trace_name,
+        session_id=call.session_id,
+        model=call.model,
         flags=tuple(sorted({*whole.flags, "text_from_copy"})),
     )

@@ -98,6 +98,10 @@ class Call:
     has_output: bool = False
     flags: tuple[str, ...] = ()
     environment: str = "default"
+    trace_name: str = ""
+    session_id: str = ""
+    model: str = ""
+    """Of the observation itself: the tool that ran knows of no model, the request for it does."""
 
 
 class Action(StrEnum):
@@ -254,6 +258,10 @@ class GradedCall:
     """Of a file rewritten by a later call: lines that came back unchanged, where the trace knows the earlier content."""
     graded_by: str = "1"
     """The scorer's version that read the patch; the first one did not say so."""
+    trace_name: str = ""
+    session_id: str = ""
+    model: str = ""
+    """Who and what for, as far as the observation told; calls that an older worker put on record do not say."""
 
 
 @dataclass(frozen=True, slots=True)
