@@ -122,6 +122,17 @@ async def beside(settings: Settings, *, emit: Emit, clock: Clock) -> AsyncIterat
 
 
 @asynccontextmanager
+async def recorded(settings: Settings) -> AsyncIterator[tuple[ports.Store, Sequence[str]]]:
+    """Open the state for reading only, whoever writes it meanwhile, with the projects on record; asks Langfuse nothing."""
+    from hunkwatch.store import open_for_reading  # noqa: PLC0415 (see the module's docstring)
+
+    async with open_for_reading(settings.store.url) as store:
+        if store is None:
+            raise Halt("there is no state yet", mend="Run `hunkwatch run --once` first.", exit_code=Exit.STATE)
+        yield store, await store.projects()
+
+
+@asynccontextmanager
 async def at_work(
     settings: Settings, opening: Opening, *, emit: Emit | None, clock: Clock, notices: Sequence[events.Event] = ()
 ) -> AsyncIterator[tuple[Project, asyncio.Event]]:

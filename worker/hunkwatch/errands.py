@@ -16,15 +16,19 @@ from hunkwatch.daemon import once, reports
 from hunkwatch.daemon import purge as purging
 from hunkwatch.daemon import rescore as rescoring
 from hunkwatch.daemon.clock import SystemClock
+from hunkwatch.daemon.progress import Progress
 from hunkwatch.errors import Exit
+from hunkwatch.report import Report, reading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime, timedelta
 
-    from hunkwatch.daemon.progress import Progress, Tell
+    from hunkwatch.daemon.progress import Tell
     from hunkwatch.events import Emit, Event
     from hunkwatch.ports import Clock
+    from hunkwatch.report import Asked
+    from hunkwatch.report.made import Link
     from hunkwatch.settings import Settings
 
 
@@ -127,6 +131,26 @@ async def purge(
     clock = clock or SystemClock()
     async with app.at_work(settings, app.opened, emit=emit, clock=clock, notices=notices) as (project, stop):
         return await purging.run(project, tell=tell, stop=stop)
+
+
+async def report(settings: Settings, asked: Asked, *, tell: Tell = _nobody_waits, clock: Clock | None = None) -> Report:
+    """Count everything on record, beside whoever writes it; asks Langfuse nothing."""
+    clock = clock or SystemClock()
+    survey = asked.survey()
+    async with app.recorded(settings) as (store, projects):
+        for project in projects:
+
+            def told(done: int, total: int, calls: int) -> None:
+                tell(Progress(done, total, calls=calls))
+
+            async for calls in reading.traces(store, project, tell=told):
+                survey.add(project, calls, asked.keeps)
+    return Report(survey, asked, "the state of the worker", clock.now(), _linking(settings, projects))
+
+
+def _linking(settings: Settings, projects: Sequence[str]) -> Link:
+    links = {project: app.links(settings, project) for project in projects}
+    return lambda project, trace_id: links[project].trace(trace_id)
 
 
 def stretch(since: datetime, until: datetime | None, *, again: bool = False, now: datetime | None = None) -> filling.Stretch:

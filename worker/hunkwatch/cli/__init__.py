@@ -12,7 +12,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hunkwatch.cli import backfill, dead_letters, explain, export_evaluator, failures, inspect, play, printing, purge, rescore, run, score
+from hunkwatch.cli import (
+    backfill,
+    dead_letters,
+    explain,
+    export_evaluator,
+    failures,
+    inspect,
+    play,
+    printing,
+    purge,
+    report,
+    rescore,
+    run,
+    score,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +59,7 @@ app.command(rich_help_panel=_LONG)(purge.purge)
 app.command(rich_help_panel=_LOOK)(score.score)
 app.command(rich_help_panel=_LOOK)(explain.explain)
 app.command(rich_help_panel=_LOOK)(export_evaluator.export_evaluator)
+app.command(rich_help_panel=_LOOK)(report.report)
 app.command(rich_help_panel=_TRY)(play.demo)
 app.command(rich_help_panel=_TRY)(play.sandbox)
 

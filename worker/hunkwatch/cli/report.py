@@ -1,0 +1,65 @@
+"""``report``: what was scored, in words and numbers that people can look at."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hunkwatch import errands
+from hunkwatch.cli import options, printing, waiting
+from hunkwatch.cli.backfill import moment
+from hunkwatch.report import Asked, leaving_out, machine, terminal
+
+if TYPE_CHECKING:
+    from hunkwatch.daemon.progress import Progress
+
+
+def report(  # noqa: PLR0913 - each is a flag
+    *,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="DURATION|DATE", help="Count calls from then on: 30d ago, or a date or time (UTC).")
+    ] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="DURATION|DATE", help="Count calls before then.")] = None,
+    leave_out: Annotated[
+        list[str] | None, typer.Option("--leave-out", metavar="GLOB", help="Leave files out, like 'docs/*'; may be given again and again.")
+    ] = None,
+    keep_generated: Annotated[
+        bool, typer.Option("--keep-generated", help="Count generated files and lockfiles too, which are left out otherwise.")
+    ] = False,
+    as_json: options.AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: a line for the total, each member of a group, each trace.")] = False,
+    config: options.Config = None,
+    base_url: options.BaseUrl = None,
+    state: options.State = None,
+    assigned: options.Set = None,
+) -> None:
+    """Count what was scored, by day, environment, trace name, producer, model, session and file type.
+
+    Reads the worker's own state, beside a worker that runs. Beside the counts: why calls have no number, how many failed to apply, and
+    the twenty traces most worth opening, each with its page in Langfuse.
+    """
+    now = datetime.now(UTC)
+    asked = Asked(
+        since=None if since is None else moment(since, now=now, name="--since"),
+        until=None if until is None else moment(until, now=now, name="--until"),
+        patterns=(*(() if keep_generated else leaving_out.GENERATED), *(leave_out or ())),
+    )
+    if as_json and as_csv:
+        raise typer.BadParameter("--json and --csv: give one of them")
+    loaded = options.load(config, {"langfuse.base_url": base_url, "store.url": options.address(state)}, assigned)
+    with waiting.shown("report", rate=_rate) as tell:
+        made = asyncio.run(errands.report(loaded.settings, asked, tell=tell))
+    if as_json:
+        printing.show_json(machine.as_json(made))
+    elif as_csv:
+        for line in machine.as_csv(made):
+            printing.write(f"{line}\n")
+    else:
+        printing.show(*terminal.rendered(made))
+
+
+def _rate(step: Progress, seconds: float) -> str:
+    return f"{step.done:.0f} traces, {step.calls} calls, {waiting.per_minute(step.calls, seconds)}"
