@@ -57,6 +57,7 @@ def test_every_setting_has_a_variable_that_sets_it(key: str) -> None:
     """The rule that the head of the example states holds for each of them."""
     other = {
         "langfuse.base_url": "https://other.example",
+        "discover.types": "SPAN",
         "sweep.span": "7h",
         "sweep.sample": "0.5",
         "scores.write": "blind_hunks",

@@ -69,16 +69,19 @@ def test_times_are_spelled_in_utc() -> None:
 
 
 def test_discovery_finds_tools_by_their_input_and_models_by_their_output() -> None:
-    """Never the input of a generation, which repeats the session; never an agent's, which repeats its steps."""
+    """Never the input of a model or an agent, which repeats the session; what shows both words is not listed twice."""
     filters = wire.discovery(discover.NAMES)
-    texts = [(one[0]["column"], one[0].get("value"), one[1]["operator"], one[1]["value"]) for one in filters[:3]]
+    told = [[(one["column"], one["operator"], one["value"]) for one in filter_] for filter_ in filters]
+    models = ["GENERATION", "AGENT"]
 
     assert [
-        ("input", "Begin Patch", "none of", ["GENERATION", "AGENT"]),
-        ("output", "Begin Patch", "any of", ["GENERATION"]),
-        ("output", "apply_patch", "any of", ["GENERATION"]),
-    ] == texts
-    assert list(discover.NAMES) == filters[3][0]["value"]
+        [("input", "matches", "Begin Patch"), ("type", "none of", models)],
+        [("input", "matches", "apply_patch"), ("input", "does not contain", "Begin Patch"), ("type", "none of", models)],
+        [("output", "matches", "Begin Patch"), ("type", "any of", models)],
+        [("output", "matches", "apply_patch"), ("output", "does not contain", "Begin Patch"), ("type", "any of", models)],
+        [("name", "contains", "apply_patch"), ("type", "none of", models)],
+        [("name", "any of", [name for name in discover.NAMES if "apply_patch" not in name]), ("type", "none of", models)],
+    ] == told
 
 
 def test_every_discovery_address_passes_a_proxy() -> None:

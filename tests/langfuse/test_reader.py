@@ -63,7 +63,7 @@ def sandbox() -> Sandbox:
 
 
 async def test_every_kind_of_candidate_is_found_and_nothing_else(sandbox: Sandbox, on_socket: Any) -> None:
-    """Tools by their input whatever they are called, models by their output, hidden calls by their name."""
+    """Tools by their input whatever they are called, models and agents by their output, hidden calls by their name."""
     model = {"type": "GENERATION", "name": "gpt", "input": [{"content": PATCH}]}
     sandbox.add_observations(
         [
@@ -83,7 +83,7 @@ async def test_every_kind_of_candidate_is_found_and_nothing_else(sandbox: Sandbo
     async with sandbox.serving() as url, on_socket(url, KEYS) as http:
         pages = await pages_of(ReaderV2(http, names=discover.NAMES))
 
-    assert ["asked", "headerless", "hidden", "span", "tool"] == sorted(ids(pages))
+    assert ["agent", "asked", "headerless", "hidden", "span", "tool"] == sorted(ids(pages))
     assert [False] * len(pages) == [page.complete for page in pages]
 
 
@@ -255,7 +255,7 @@ async def test_a_cursor_in_a_circle_is_noticed(edge: Any) -> None:
 
 async def test_an_empty_page_with_a_cursor_is_not_the_end(edge: Any) -> None:
     """Only a page without a cursor is the last."""
-    http = edge.script(answered(cursor="a"), answered(v2("o1")), answered(), answered())
+    http = edge.script(answered(cursor="a"), answered(v2("o1")), answered(), answered(), answered())
 
     assert ["o1"] == ids(await pages_of(ReaderV2(http, names=())))
 
@@ -300,7 +300,7 @@ async def test_of_several_updates_the_newest_counts_with_the_smallest_start(edge
         v2("o1", "2026-11-30T09:00:01.000Z", name="old", updatedAt="2026-11-30T09:30:00Z"),
         v2("o1", "2026-11-30T09:00:03.000Z", name="none"),
     ]
-    (page,) = await pages_of(ReaderV2(edge.script(answered(*rows), answered(), answered()), names=()))
+    (page,) = await pages_of(ReaderV2(edge.script(answered(*rows), answered(), answered(), answered()), names=()))
 
     assert [("new", NINE + timedelta(seconds=1))] == [(one.name, one.start_time) for one in page.observations]
 
@@ -311,8 +311,7 @@ async def test_an_earlier_start_on_a_later_page_is_news(edge: Any) -> None:
         answered(v2("o1", "2026-11-30T09:00:05.000Z"), cursor="a"),
         answered(v2("o1", "2026-11-30T09:00:01.000Z"), cursor="b"),
         answered(v2("o1", "2026-11-30T09:00:05.000Z")),
-        answered(),
-        answered(),
+        *(answered() for _question in range(3)),
     )
     pages = await pages_of(ReaderV2(http, names=()))
 

@@ -87,6 +87,24 @@ def test_a_reload_takes_new_settings_without_leaving(station: Any, manager: Mana
     assert told[-1] == ("worker_stopped", None)
 
 
+def test_a_reload_takes_another_selection(station: Any, manager: Manager, wait_until: WaitUntil, tmp_path: Path) -> None:
+    """SIGHUP: what was left out before is read from then on, as far back as every sweep reads again."""
+    config = tmp_path / "config.toml"
+    config.write_text('[select]\nenvironments = ["nowhere"]\n[log]\nlevel = "info"\n', "utf-8")
+    station.add_traces("t1")
+    process = station.start("run", "--config", str(config), NOTIFY_SOCKET=manager.address)
+    ready = manager.wait_for(lambda told: told == "READY=1")
+    config.write_text('[log]\nlevel = "info"\n', "utf-8")
+
+    process.send_signal(signal.SIGHUP)
+    reloading = manager.wait_for(lambda told: told.startswith("RELOADING=1"), after=ready)
+    manager.wait_for(lambda told: told == "READY=1", after=reloading)
+    wait_until(lambda: station.shown() == station.expected)
+
+    code, log = station.end(process, signal.SIGTERM)
+    assert (code, [line["changed"] for line in log if line["event"] == "settings_reloaded"]) == (0, ["select.environments"])
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

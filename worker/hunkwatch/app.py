@@ -149,9 +149,10 @@ async def _connected(
     settings: Settings, store: ports.Store, *, emit: Emit, clock: Clock, met: Callable[[Abilities], None]
 ) -> AsyncIterator[Project]:
     """Open Langfuse beside a state that is open, let ``met`` know who answers, and yield the project."""
-    from hunkwatch.langfuse import open_langfuse  # noqa: PLC0415 (see the module's docstring)
+    from hunkwatch.langfuse import Reading, open_langfuse  # noqa: PLC0415 (see the module's docstring)
 
-    async with open_langfuse(settings.langfuse, clock=clock, emit=emit) as langfuse:
+    reading = Reading(settings.select, settings.discover)
+    async with open_langfuse(settings.langfuse, clock=clock, emit=emit, reading=reading) as langfuse:
         met(langfuse.abilities)
         yield Project(
             id=langfuse.abilities.project_id,
@@ -164,6 +165,7 @@ async def _connected(
             delivery=settings.delivery,
             scores=settings.scores,
             lease=settings.store.lease,
+            scope=settings.scope(),
         )
 
 

@@ -34,6 +34,13 @@ NAMES: tuple[str, ...] = (
 )  # fmt: skip
 """Names to ask for, because no text search sees a headerless, hidden, redacted or empty argument."""
 
+SCRIPTS: tuple[str, ...] = (
+    "shell", "shell_command", "exec_command", "local_shell", "exec", "bash", "Bash", "python", "Tool: Bash", "Tool: bash", "tool:bash",
+    "tool-bash", "execute_tool bash", "execute_tool shell", "execute_tool exec", "tool:shell", "execute_bash", "run_shell_command",
+    "run_in_terminal", "codex.tool.generic", "codex.tool.command", "CmdRunAction", "TerminalAction", "ExecuteBashAction",
+)  # fmt: skip
+"""Names of tools that run commands, to ask for where no text search can tell which of them run the patch command."""
+
 PRODUCERS: tuple[Sign, ...] = (
     Sign("codex-plugin", metadata=("codex.",)),
     Sign("codex-tracer", names=("codex.tool.",)),

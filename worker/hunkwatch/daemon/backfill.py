@@ -1,7 +1,8 @@
 """Sweep a stretch of the past, in a lane of its own, beside whatever the live sweep does.
 
-Same ledger, same score ids: what is known is not read again, so the two never do work twice. A lane is named by where it starts and by the
-share of the traces that it reads; its watermark says how far it got. A stretch that such lanes have covered is not swept again.
+Same ledger, same score ids: what is known is not read again, so the two never do work twice. A lane is named by where it starts, by the
+share of the traces that it reads, and by the selection; its watermark says how far it got. A stretch that such lanes have covered is not
+swept again.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ class Stretch:
     again: bool = False
 
 
-def lane_of(since: datetime, share: float) -> str:
-    """Name the lane that begins at a time and reads a share of the traces."""
-    return f"{_PREFIX}:{since.astimezone(UTC):{_SPELLED}}:{share}"
+def lane_of(since: datetime, share: float, scope: str = "") -> str:
+    """Name the lane that begins at a time and reads a share of the traces, of everything or of what the scope names."""
+    return f"{_PREFIX}:{since.astimezone(UTC):{_SPELLED}}:{share}" + (f":{scope}" if scope else "")
 
 
-def reached(since: datetime, share: float, watermarks: Mapping[str, datetime]) -> datetime:
-    """Return up to where everything from ``since`` on was swept before, for this share of the traces or a larger one."""
-    covered = sorted((start, end) for lane, end in watermarks.items() if (start := _start_of(lane, share)) is not None)
+def reached(since: datetime, share: float, watermarks: Mapping[str, datetime], scope: str = "") -> datetime:
+    """Return up to where everything from ``since`` on was swept before, for this share and scope or larger ones."""
+    covered = sorted((start, end) for lane, end in watermarks.items() if (start := _start_of(lane, share, scope)) is not None)
     at = since
     for start, end in covered:
         if start <= at:
@@ -113,13 +114,13 @@ class Backfill:
         if self._again:
             return whole.start
         status = await project.store.status(project.id, scorer="")
-        return min(reached(whole.start, project.sweep.sample, status.watermarks), whole.end)
+        return min(reached(whole.start, project.sweep.sample, status.watermarks, project.scope), whole.end)
 
     async def _one(self, project: Project, part: Window, *, ours: bool) -> Swept:
         # A part at the floor that is too much has one huge row, which only the second phase can single out.
         complete = self._complete and windows.halves(part) is not None
         haul = await take(project, part, complete=complete, remembered={}, now=project.clock.now())
-        lane = lane_of(self._whole.start, project.sweep.sample)
+        lane = lane_of(self._whole.start, project.sweep.sample, project.scope)
         await record(project, haul, part, lane=lane, watermark=part.end)
         if haul.rows:
             self._complete = haul.unseen * 2 > haul.rows
@@ -132,11 +133,11 @@ class Backfill:
         return Progress((at - whole.start).total_seconds(), (whole.end - whole.start).total_seconds(), total.read, total.calls)
 
 
-def _start_of(lane: str, share: float) -> datetime | None:
-    """Return where a lane begins that reads at least this share of the traces, None for any other lane."""
+def _start_of(lane: str, share: float, scope: str) -> datetime | None:
+    """Return where a lane begins that reads at least this share of the traces and this scope, None for any other lane."""
     try:
-        prefix, start, of_lane = lane.split(":")
-        if prefix != _PREFIX or float(of_lane) < share:
+        prefix, start, of_lane, *scopes = lane.split(":")
+        if prefix != _PREFIX or float(of_lane) < share or scopes not in ([], [scope]):
             return None
         return datetime.strptime(start, _SPELLED).replace(tzinfo=UTC)
     except ValueError:

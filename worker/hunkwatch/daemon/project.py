@@ -37,6 +37,8 @@ class Project:
     sweep: SweepSection
     delivery: DeliverySection
     scores: ScoresSection
+    scope: str = ""
+    """Names what of the project is read; "" for everything."""
     beat: Callable[[], None] = _nobody_watches
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     lease: timedelta = LEASE

@@ -7,6 +7,7 @@ is an answer that is JSON, or one of ``errors``. No key, header or body ever bec
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -23,10 +24,11 @@ from hunkwatch.langfuse.faults import Right
 from hunkwatch.langfuse.pace import Pace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from hunkwatch.events import Emit
     from hunkwatch.ports import Clock
+
+Query = Mapping[str, str | Sequence[str]]
+"""The parameters of a request; a list stands for the same parameter several times."""
 
 ATTEMPTS = 6
 LONGEST = timedelta(seconds=90)
@@ -49,6 +51,7 @@ class Route(StrEnum):
     PROJECTS = "projects"
     OBSERVATIONS_V2 = "observations_v2"
     OBSERVATIONS_V1 = "observations_v1"
+    TRACES_V1 = "traces_v1"
     SCORES_READ = "scores_read"
     SCORES_WRITE = "scores_write"
     INGESTION = "ingestion"
@@ -57,12 +60,19 @@ class Route(StrEnum):
     DASHBOARDS = "dashboards"
 
 
-_BUCKETS = {Route.INGESTION: "ingestion", Route.OBSERVATIONS_V1: "legacy", Route.SCORE_DELETE: "delete", Route.HEALTH: ""}
+_BUCKETS = {
+    Route.INGESTION: "ingestion",
+    Route.OBSERVATIONS_V1: "legacy",
+    Route.TRACES_V1: "legacy",
+    Route.SCORE_DELETE: "delete",
+    Route.HEALTH: "",
+}
 """Which of the server's limits a route draws on; the others share one."""
 
 _RIGHTS = {
     Route.OBSERVATIONS_V2: Right.READ,
     Route.OBSERVATIONS_V1: Right.READ,
+    Route.TRACES_V1: Right.READ,
     Route.SCORES_WRITE: Right.WRITE,
     Route.INGESTION: Right.WRITE,
     Route.SCORE_DELETE: Right.DELETE,
@@ -95,7 +105,11 @@ class Http:
         self._proven = False
         self.project = ""
 
-    async def get(self, path: str, *, route: Route, query: Mapping[str, str] | None = None, allow: frozenset[int] = frozenset()) -> Answer:
+    def elapsed(self) -> float:
+        """Return seconds on the clock that never jumps."""
+        return self._clock.monotonic()
+
+    async def get(self, path: str, *, route: Route, query: Query | None = None, allow: frozenset[int] = frozenset()) -> Answer:
         """Read. Statuses in ``allow`` are answers, not errors."""
         return await self._patiently("GET", path, route, query=query, allow=allow)
 
@@ -117,7 +131,7 @@ class Http:
         path: str,
         route: Route,
         *,
-        query: Mapping[str, str] | None = None,
+        query: Query | None = None,
         body: bytes | None = None,
         allow: frozenset[int],
     ) -> Answer:
@@ -142,7 +156,13 @@ class Http:
             raise Halt(str(error), mend="Check LANGFUSE_BASE_URL, the network and HTTPS_PROXY.", exit_code=Exit.UNAVAILABLE) from error
 
     async def _once(  # noqa: PLR0913, PLR0917 - called by the retry policy, by position
-        self, method: str, path: str, route: Route, query: Mapping[str, str] | None, body: bytes | None, allow: frozenset[int]
+        self,
+        method: str,
+        path: str,
+        route: Route,
+        query: Query | None,
+        body: bytes | None,
+        allow: frozenset[int],
     ) -> Answer:
         pace = self._paces.get(_BUCKETS.get(route, "shared"))
         if pace is not None:

@@ -7,6 +7,7 @@ fit any more, or by the version in its health, which is asked for every quarter 
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,9 @@ from hunkwatch.langfuse.http import ATTEMPTS, Http, Route
 from hunkwatch.langfuse.probe import HEALTH, Abilities, Reader, Writer, probe
 from hunkwatch.langfuse.reader import ReaderV2
 from hunkwatch.langfuse.reader_v1 import ReaderV1
+from hunkwatch.langfuse.selection import Selection
 from hunkwatch.langfuse.writer import IngestionOffer, ListOffer, Sink
+from hunkwatch.settings import DiscoverSection, SelectSection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -42,6 +45,14 @@ _CONNECTIONS = httpx.Limits(max_connections=8, max_keepalive_connections=4)
 _CHECK_ATTEMPTS = 2
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What of a project is read, and what is asked for to find it."""
+
+    select: SelectSection = field(default_factory=SelectSection)
+    discover: DiscoverSection = field(default_factory=DiscoverSection)
+
+
 class Langfuse:
     """One project, opened: who answers, where observations come from, where scores go.
 
@@ -49,10 +60,19 @@ class Langfuse:
     """
 
     def __init__(  # noqa: PLR0913 - what an opened project is made of
-        self, http: Http, abilities: Abilities, configs_of: Mapping[str, str], *, base_url: str, clock: Clock, emit: Emit
+        self,
+        http: Http,
+        abilities: Abilities,
+        configs_of: Mapping[str, str],
+        *,
+        base_url: str,
+        reading: Reading,
+        clock: Clock,
+        emit: Emit,
     ) -> None:
         """``configs_of`` are ids of score configs by score name."""
         self._http = http
+        self._reading = reading
         self._base_url = base_url
         self._clock = clock
         self._emit = emit
@@ -116,10 +136,16 @@ class Langfuse:
         return now
 
     def _fit(self, abilities: Abilities, configs_of: Mapping[str, str]) -> None:
-        reader = ReaderV2 if abilities.reader is Reader.V2 else ReaderV1
+        reading, selection = self._reading, Selection(self._reading.select)
+        names = (*discover.NAMES, *reading.discover.names)
         offer = ListOffer if abilities.writer is Writer.LIST else IngestionOffer
         self._abilities = abilities
-        self._reader: ObservationSource = reader(self._http, names=discover.NAMES)
+        self._reader: ObservationSource
+        if abilities.reader is Reader.V2:
+            self._reader = ReaderV2(self._http, names=names, selection=selection)
+        else:
+            names = (*names, *discover.SCRIPTS)
+            self._reader = ReaderV1(self._http, names=names, types=reading.discover.types, selection=selection)
         self._sink = Sink(self._http, offer(self._http), reads_v3=abilities.shows_v3_scores, configs=configs_of)
         self._looked = self._clock.monotonic()
 
@@ -157,12 +183,12 @@ class Langfuse:
 
 
 @asynccontextmanager
-async def open_langfuse(section: LangfuseSection, *, clock: Clock, emit: Emit) -> AsyncIterator[Langfuse]:
+async def open_langfuse(section: LangfuseSection, *, clock: Clock, emit: Emit, reading: Reading | None = None) -> AsyncIterator[Langfuse]:
     """Probe the server and open its project; raises Halt when going on makes no sense, RetryLater when the server is away."""
     async with _conversation(section, clock=clock, emit=emit) as http:
         abilities = await probe(http, base_url=section.base_url, now=clock.now())
         fitting = await configs.fitting(http)
-        yield Langfuse(http, abilities, fitting, base_url=section.base_url, clock=clock, emit=emit)
+        yield Langfuse(http, abilities, fitting, base_url=section.base_url, reading=reading or Reading(), clock=clock, emit=emit)
 
 
 async def check_langfuse(section: LangfuseSection, *, clock: Clock, emit: Emit) -> Sequence[check.Found]:

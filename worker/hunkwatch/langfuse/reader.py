@@ -1,7 +1,7 @@
 """Read observations through v2: ask for what may carry a call, a thousand rows at a time, then for the text of what is new.
 
 Pages come newest first. A row may come in several pages, and once more with another start time: the newest update is handed on,
-with the smallest start time seen. Environments of Langfuse's own are never handed on.
+with the smallest start time seen. What is not selected is never handed on.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from hunkwatch.langfuse import wire
 from hunkwatch.langfuse.http import Route
 from hunkwatch.langfuse.merging import key_of, merged, not_met_yet
 from hunkwatch.langfuse.probe import OBSERVATIONS_V2
+from hunkwatch.langfuse.selection import Selection
 from hunkwatch.ports import ObservationKey, Page
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 
     from hunkwatch.core.model import Observation
     from hunkwatch.langfuse.http import Http
@@ -45,18 +46,20 @@ _MARGIN = timedelta(hours=1)
 class ReaderV2:
     """Reads one project. Remembers only how many whole rows fit into an answer."""
 
-    def __init__(self, http: Http, *, names: Sequence[str]) -> None:
+    def __init__(self, http: Http, *, names: Sequence[str], selection: Selection | None = None) -> None:
         """``names`` are those that are asked for by name, since no text search finds them."""
         self._http = http
         self._names = names
+        self._selection = selection or Selection()
         self._whole_page = WHOLE_PAGE
 
     async def candidates(self, window: Window, *, complete: bool) -> AsyncIterator[Page]:
         """Page through every observation of the window that may carry a call; see ``ports.ObservationSource``."""
         met: dict[ObservationKey, Observation] = {}
+        selected = self._selection.conditions()
         for filters in wire.discovery(self._names):
-            async for page in self._pages(window, filters, complete=complete):
-                rows = not_met_yet(merged(page.observations), met)
+            async for page in self._pages(window, [*filters, *selected], complete=complete):
+                rows = not_met_yet(self._merged(page.observations), met)
                 if rows or page.unreadable:
                     yield Page(rows, complete, page.unreadable)
 
@@ -68,7 +71,7 @@ class ReaderV2:
         for part in _parts(sorted(known, key=lambda row: row.start_time)):
             await self._read(part, found, unreadable)
         first_start = {key_of(row): row.start_time for row in known}
-        rows = [row._replace(start_time=min(row.start_time, first_start[key_of(row)])) for row in merged(found)]
+        rows = [row._replace(start_time=min(row.start_time, first_start[key_of(row)])) for row in self._merged(found)]
         for row in rows:
             unreadable.pop(key_of(row), None)
         return Page(rows, complete=True, unreadable=unreadable)
@@ -79,7 +82,10 @@ class ReaderV2:
         found: list[Observation] = []
         async for page in self._walk(None, filters, trace_id=trace_id):
             found += page.observations
-        return merged(found)
+        return self._merged(found)
+
+    def _merged(self, rows: Iterable[Observation]) -> list[Observation]:
+        return [row for row in merged(rows) if self._selection.takes(row)]
 
     async def _pages(self, window: Window, filters: Sequence[Mapping[str, object]], *, complete: bool) -> AsyncIterator[ObservationPage]:
         if complete:

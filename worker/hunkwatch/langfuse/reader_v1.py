@@ -3,6 +3,8 @@
 Page numbers count from the newest row, so a growing table shifts them, and the order among equal start times is not stable. So a
 window is walked by start time: the first page of what is left, then the first page up to the oldest start on it, which is read once
 more with all its equals. Only where one millisecond fills a page are page numbers used, again and again until nothing new comes.
+
+A window that takes no more requests than there are types and names to ask for is read whole; a larger one by those types and names.
 """
 
 from __future__ import annotations
@@ -13,17 +15,20 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from hunkwatch.core import tools
 from hunkwatch.core.window import Window
-from hunkwatch.errors import AskForLess, RetryLater
+from hunkwatch.errors import AskForLess, Refused, RetryLater
 from hunkwatch.langfuse import wire
+from hunkwatch.langfuse.contexts import Contexts
 from hunkwatch.langfuse.faults import Missing
 from hunkwatch.langfuse.http import Route
-from hunkwatch.langfuse.merging import OWN, key_of, merged, not_met_yet
+from hunkwatch.langfuse.merging import key_of, merged, not_met_yet
 from hunkwatch.langfuse.probe import OBSERVATIONS_V1
+from hunkwatch.langfuse.selection import Selection
 from hunkwatch.ports import Page
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from hunkwatch.core.model import Observation
@@ -44,29 +49,55 @@ _MARKERS = re.compile(f"{wire.MARKER}|{wire.TOOL}", re.IGNORECASE)
 class ReaderV1:
     """Reads one project. Remembers only how many rows fit into an answer."""
 
-    def __init__(self, http: Http, *, names: Sequence[str]) -> None:
-        """``names`` are those of observations that may carry a call without showing a marker."""
+    def __init__(self, http: Http, *, names: Sequence[str], types: Sequence[str] = (), selection: Selection | None = None) -> None:
+        """``types`` and ``names`` are what is asked for in a large window; without types, every window is read whole.
+
+        A row of one of the ``names`` is handed on even where it shows no marker.
+        """
         self._http = http
         self._names = frozenset(names)
+        self._selection = selection or Selection()
+        self._contexts = Contexts(http, self._selection)
+        by_name = [{"name": name} for name in dict.fromkeys(names)] if types else []
+        self._questions = [*({"type": kind} for kind in dict.fromkeys(types)), *by_name]
         self._limit = PAGE
 
     async def candidates(self, window: Window, *, complete: bool) -> AsyncIterator[Page]:  # noqa: ARG002 - v1 rows are always whole
         """Page through every observation of the window that may carry a call; pages are always complete."""
         met: dict[ObservationKey, Observation] = {}
+        first = await self._page(window, {})
+        if not self._questions or first.total_pages <= len(self._questions):
+            async for page in self._walk(window, {}, met, first):
+                yield page
+            return
+        for question in self._questions:
+            try:
+                page_of_question = await self._page(window, question)
+            except Refused:
+                # A type that this server does not know: it has no such rows.
+                continue
+            async for page in self._walk(window, question, met, page_of_question):
+                yield page
+
+    async def _walk(
+        self, window: Window, question: Mapping[str, str], met: dict[ObservationKey, Observation], page: wire.ObservationPage
+    ) -> AsyncIterator[Page]:
+        """Page through the rows that answer a question, beginning with the first page."""
         end = window.end
-        while end > window.start:
-            part = Window(window.start, end)
-            page = await self._page(part)
-            yield self._chosen(page, met)
+        while True:
+            yield await self._chosen(page, met)
             if page.total_pages <= 1:
                 return
             oldest = _oldest(page)
             if oldest + _TICK < end:
                 end = oldest + _TICK
-                continue
-            async for more in self._one_tick(Window(oldest, oldest + _TICK), met):
-                yield more
-            end = oldest
+            else:
+                async for more in self._one_tick(Window(oldest, oldest + _TICK), question, met):
+                    yield more
+                end = oldest
+            if end <= window.start:
+                return
+            page = await self._page(Window(window.start, end), question)
 
     async def read(self, observations: Sequence[Observation]) -> Page:
         """Return the observations read anew, one by one; ``candidates`` brings them whole, so nobody needs this in a sweep."""
@@ -78,6 +109,7 @@ class ReaderV1:
                 found += [again for again in await self._by_id(row.id) if key_of(again) == key_of(row)]
             except AskForLess as error:
                 unreadable[key_of(row)] = f"too large to be read: {error}"[:200]
+        found = await self._selected(found, unreadable)
         first_start = {key_of(row): row.start_time for row in known}
         rows = [row._replace(start_time=min(row.start_time, first_start[key_of(row)])) for row in merged(found)]
         return Page(rows, complete=True, unreadable=unreadable)
@@ -85,21 +117,21 @@ class ReaderV1:
     async def fetch(self, *, trace_id: str | None = None, observation_id: str | None = None) -> Sequence[Observation]:
         """Return whole observations by trace or by id."""
         if observation_id is not None:
-            return [row for row in await self._by_id(observation_id) if trace_id in (None, row.trace_id)]
+            return await self._selected([row for row in await self._by_id(observation_id) if trace_id in (None, row.trace_id)], {})
         found: list[Observation] = []
         number, pages = 1, 1
         while number <= pages:
             page = await self._get(wire.query(limit=PAGE, page=number, trace_id=trace_id))
             found += page.observations
             pages, number = page.total_pages, number + 1
-        return merged(found)
+        return await self._selected(merged(found), {})
 
-    async def _page(self, window: Window) -> wire.ObservationPage:
+    async def _page(self, window: Window, question: Mapping[str, str]) -> wire.ObservationPage:
         """Read the newest rows of the window, fewer at a time where a hundred are too much; raises AskForLess when one row is."""
         while True:
             limit = self._limit
             try:
-                page = await self._get(wire.query(limit=limit, page=1, window=window))
+                page = await self._get({**wire.query(limit=limit, page=1, window=window), **question})
             except AskForLess:
                 if limit == 1:
                     raise
@@ -107,24 +139,36 @@ class ReaderV1:
             else:
                 return page
 
-    async def _one_tick(self, tick: Window, met: dict[ObservationKey, Observation]) -> AsyncIterator[Page]:
+    async def _one_tick(self, tick: Window, question: Mapping[str, str], met: dict[ObservationKey, Observation]) -> AsyncIterator[Page]:
         """Read the rows of one millisecond that do not fit on one page, until as many were met as there are."""
         seen: set[ObservationKey] = set()
         unchanged = 0
         while unchanged < SETTLED:
             before, limit, number, pages, total = len(seen), self._limit, 1, 1, 0
             while number <= pages:
-                page = await self._get(wire.query(limit=limit, page=number, window=tick))
+                page = await self._get({**wire.query(limit=limit, page=number, window=tick), **question})
                 seen.update(map(key_of, page.observations), page.unreadable)
-                yield self._chosen(page, met)
+                yield await self._chosen(page, met)
                 pages, total, number = page.total_pages, page.total_items, number + 1
             if len(seen) >= total:
                 return
             unchanged = unchanged + 1 if len(seen) == before else 0
 
-    def _chosen(self, page: wire.ObservationPage, met: dict[ObservationKey, Observation]) -> Page:
+    async def _chosen(self, page: wire.ObservationPage, met: dict[ObservationKey, Observation]) -> Page:
         rows = not_met_yet(merged(row for row in page.observations if self._may_carry(row)), met)
-        return Page(rows, complete=True, unreadable=page.unreadable)
+        unreadable = dict(page.unreadable)
+        return Page(await self._selected(rows, unreadable), complete=True, unreadable=unreadable)
+
+    async def _selected(self, rows: Iterable[Observation], unreadable: dict[ObservationKey, str]) -> list[Observation]:
+        """Return the rows that are to be read; one of which that cannot be told is named."""
+        kept: list[Observation] = []
+        for row in rows:
+            try:
+                if self._selection.takes_environment(row) and await self._contexts.takes(row.trace_id):
+                    kept.append(row)
+            except AskForLess as error:
+                unreadable[key_of(row)] = f"its trace is too large to be told from others: {error}"[:200]
+        return kept
 
     async def _by_id(self, observation_id: str) -> list[Observation]:
         try:
@@ -136,17 +180,16 @@ class ReaderV1:
         except ValueError:
             raise RetryLater("Langfuse answered something that is no observation") from None
 
-    async def _get(self, query: dict[str, str]) -> wire.ObservationPage:
-        content = (await self._http.get(OBSERVATIONS_V1, route=Route.OBSERVATIONS_V1, query=query)).content
+    async def _get(self, query: Mapping[str, str]) -> wire.ObservationPage:
+        asked = {**query, **self._selection.parameters()}
+        content = (await self._http.get(OBSERVATIONS_V1, route=Route.OBSERVATIONS_V1, query=asked)).content
         page = wire.observations(content)
         if page.observations:
             self._limit = max(1, min(PAGE, self._limit * 2, ROOM * len(page.observations) // max(len(content), 1)))
         return page
 
     def _may_carry(self, row: Observation) -> bool:
-        if row.environment.startswith(OWN):
-            return False
-        if row.name in self._names:
+        if row.name in self._names or tools.kind(row.name) is tools.Kind.PATCH:
             return True
         return _mentions(row.output if row.type in {"GENERATION", "AGENT"} else row.input)
 

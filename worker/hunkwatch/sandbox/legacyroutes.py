@@ -45,7 +45,7 @@ async def trace_list(call: Call) -> Response:
 
 async def trace(call: Call) -> Response:
     """``GET /traces/{id}``."""
-    return _legacy(call, traces.one(call.room, call.request.path_params["id"], call.state.now()))
+    return _legacy(call, traces.one(call.room, call.request.path_params["id"], call.request.query_params, call.state.now()))
 
 
 async def post_trace(call: Call) -> Response:

@@ -69,16 +69,17 @@ def _from_rows(rows: Sequence[Row]) -> Trace:
     }
 
 
-def one(room: Room, id_: str, now: int) -> Trace:
-    """The body of ``GET /traces/{id}``, or a 404."""
+def one(room: Room, id_: str, params: QueryParams, now: int) -> Trace:
+    """The body of ``GET /traces/{id}`` with the parts that ``fields`` names, or a 404."""
     found = assemble(room, id_, now)
     if found is None:
         raise answers.missing(f"Trace {id_} not found within authorized project")
     trace, rows = found
-    scores = [legacyscores.plain(score, room) for score in room.scores.of_traces([id_], now)]
-    details = [legacy.as_detail(row, room.project.id) for row in rows]
+    parts = frozenset(params.get("fields", ",".join(PARTS)).split(","))
+    scores = [legacyscores.plain(score, room) for score in room.scores.of_traces([id_], now)] if "scores" in parts else []
+    details = [legacy.as_detail(row, room.project.id) for row in rows] if "observations" in parts else []
     return {
-        **trace,
+        **(trace if "io" in parts else trace | {"input": None, "output": None, "metadata": {}}),
         "externalId": None,
         "scores": scores,
         "latency": _latency(rows),

@@ -6,9 +6,11 @@ A description is one sentence: the unit or the consequence.
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal, Self
+from hashlib import sha256
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
@@ -79,6 +81,35 @@ class LangfuseSection(Section):
         if not plain.isascii() or not plain.isprintable() or " " in plain:
             raise ValueError("should be plain letters, digits and dashes, as Langfuse shows it")
         return value
+
+
+ObservationType = Literal["TOOL", "GENERATION", "AGENT", "SPAN", "CHAIN", "EVENT"]
+Word = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class SelectSection(Section):
+    """[select] Which observations are read. An empty list leaves nothing out; what several lists ask for has to hold together."""
+
+    environments: tuple[Word, ...] = Field(default=(), max_length=100, description="Only these environments.")
+    not_environments: tuple[Word, ...] = Field(
+        default=(), max_length=100, description="None of these environments; those of Langfuse itself are never read."
+    )
+    tags: tuple[Word, ...] = Field(default=(), max_length=100, description="Only traces with at least one of these tags.")
+    trace_names: tuple[Word, ...] = Field(default=(), max_length=100, description="Only traces of these names.")
+    users: tuple[Word, ...] = Field(default=(), max_length=100, description="Only traces of these user ids.")
+    sessions: tuple[Word, ...] = Field(default=(), max_length=100, description="Only traces of these session ids.")
+
+
+class DiscoverSection(Section):
+    """[discover] Which rows are asked for because they may carry a call."""
+
+    names: tuple[Word, ...] = Field(
+        default=(), max_length=50, description="Names of tools to ask for beside the known ones, where no text search finds their calls."
+    )
+    types: tuple[ObservationType, ...] = Field(
+        default=("TOOL", "GENERATION", "AGENT"),
+        description="Without a search by text: the types that are read in a large window; other rows by name. Empty reads everything.",
+    )
 
 
 class SweepSection(Section):
@@ -190,12 +221,22 @@ class Settings(Section):
     """Every section; built without arguments it is the defaults."""
 
     langfuse: LangfuseSection = LangfuseSection()
+    select: SelectSection = SelectSection()
+    discover: DiscoverSection = DiscoverSection()
     sweep: SweepSection = SweepSection()
     delivery: DeliverySection = DeliverySection()
     scores: ScoresSection = ScoresSection()
     store: StoreSection = StoreSection()
     log: LogSection = LogSection()
     http: HttpSection = HttpSection()
+
+    def scope(self) -> str:
+        """Return a short name for what of a project is read: the same for the same selection, ``""`` for everything."""
+        if (self.select, self.discover) == (SelectSection(), DiscoverSection()):
+            return ""
+        words = {**self.select.model_dump(), **self.discover.model_dump()}
+        chosen = {name: sorted(set(listed)) for name, listed in words.items()}
+        return sha256(json.dumps(chosen, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def _keys() -> Iterator[str]:

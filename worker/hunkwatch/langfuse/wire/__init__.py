@@ -5,7 +5,7 @@ of the UI, ``answers`` reads everything else a server says. Nothing here raises 
 exchanges and of the SDK 5's types.
 """
 
-from hunkwatch.langfuse.wire.answers import Limit, Named, limit_of, message_of, project_of, version_of, wants_single
+from hunkwatch.langfuse.wire.answers import Limit, Named, TraceContext, limit_of, message_of, project_of, trace_of, version_of, wants_single
 from hunkwatch.langfuse.wire.asking import (
     DISCOVERY_FIELDS,
     LEAST_FIELDS,
@@ -14,6 +14,8 @@ from hunkwatch.langfuse.wire.asking import (
     WHOLE_FIELDS,
     by_id,
     discovery,
+    none_of,
+    one_of,
     page_query,
     query,
     spelled,
@@ -48,6 +50,7 @@ __all__ = [
     "Limit",
     "Named",
     "ObservationPage",
+    "TraceContext",
     "batch",
     "by_id",
     "configs_of",
@@ -61,11 +64,13 @@ __all__ = [
     "listed_score",
     "low_score",
     "message_of",
+    "none_of",
     "observation",
     "observation_of",
     "observation_query",
     "observations",
     "observations_v2",
+    "one_of",
     "page_query",
     "project_of",
     "query",
@@ -75,6 +80,7 @@ __all__ = [
     "seen_scores",
     "spelled",
     "table_query",
+    "trace_of",
     "version_of",
     "wants_single",
 ]

@@ -30,6 +30,23 @@ class Limit(NamedTuple):
     wait: float | None
 
 
+class TraceContext(NamedTuple):
+    """What a trace is called, and whose it is."""
+
+    name: str
+    user_id: str
+    session_id: str
+    tags: tuple[str, ...]
+
+
+def trace_of(content: bytes) -> TraceContext:
+    """Return what a trace says of itself; what it does not say is empty."""
+    said = json_object(content)
+    name, user, session = (value if isinstance(value := said.get(key), str) else "" for key in ("name", "userId", "sessionId"))
+    tags = said.get("tags")
+    return TraceContext(name, user, session, tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else ())
+
+
 def version_of(content: bytes) -> str:
     """Return the version of a health answer, ``""`` when it tells none."""
     version = json_object(content).get("version")

@@ -21,7 +21,7 @@ DISCOVERY_FIELDS = "core,basic,time,trace_context,model"
 WHOLE_FIELDS = f"{DISCOVERY_FIELDS},io,metadata"
 """Metadata is cut at 200 characters unless input and output are asked for with it."""
 
-_NOT_TOOLS = ["GENERATION", "AGENT"]
+_MODELS = ["GENERATION", "AGENT"]
 
 
 def discovery(names: Sequence[str]) -> list[list[dict[str, Any]]]:
@@ -29,15 +29,33 @@ def discovery(names: Sequence[str]) -> list[list[dict[str, Any]]]:
 
     Never the input of a generation: each later one of a session repeats the patches of the earlier.
     """
-    not_a_model = _options("type", "none of", _NOT_TOOLS)
+    not_a_model, a_model = _options("type", "none of", _MODELS), _options("type", "any of", _MODELS)
     filters = [
-        [_matches("input", MARKER), not_a_model],
-        [_matches("output", MARKER), _options("type", "any of", ["GENERATION"])],
-        [_matches("output", TOOL), _options("type", "any of", ["GENERATION"])],
+        [_text("input", "matches", MARKER), not_a_model],
+        [*_only_named("input"), not_a_model],
+        [_text("output", "matches", MARKER), a_model],
+        [*_only_named("output"), a_model],
     ]
     if names:
-        filters.append([_options("name", "any of", list(names)), not_a_model])
+        filters.append([_text("name", "contains", TOOL), not_a_model])
+    if others := [name for name in names if TOOL not in name]:
+        filters.append([_options("name", "any of", others), not_a_model])
     return filters
+
+
+def _only_named(column: str) -> list[dict[str, Any]]:
+    """Return the conditions for a text that names the tool and shows no marker: the patch has none, or a program puts it together."""
+    return [_text(column, "matches", TOOL), _text(column, "does not contain", MARKER)]
+
+
+def one_of(column: str, values: Sequence[str]) -> dict[str, Any]:
+    """Return the condition that a column holds one of the values; for ``tags``, at least one of them."""
+    return {"type": "arrayOptions" if column == "tags" else "stringOptions", "column": column, "operator": "any of", "value": list(values)}
+
+
+def none_of(column: str, values: Sequence[str]) -> dict[str, Any]:
+    """Return the condition that a column holds none of the values."""
+    return _options(column, "none of", list(values))
 
 
 def by_id(ids: Sequence[str]) -> list[dict[str, Any]]:
@@ -81,8 +99,8 @@ def spelled(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03}Z"
 
 
-def _matches(column: str, value: str) -> dict[str, Any]:
-    return {"type": "string", "column": column, "operator": "matches", "value": value}
+def _text(column: str, operator: str, value: str) -> dict[str, Any]:
+    return {"type": "string", "column": column, "operator": operator, "value": value}
 
 
 def _options(column: str, operator: str, values: list[str]) -> dict[str, Any]:
