@@ -362,3 +362,12 @@ def test_a_window_that_never_reaches_the_present_is_refused() -> None:
         "[sweep]: span should be longer than settle, or no sweep reaches the present",
         "HUNKWATCH_HTTP__PORT: should be a valid integer, unable to parse string as an integer, not 'many'",
     ] == found
+
+
+def test_a_ledger_that_forgets_what_is_still_read_is_refused() -> None:
+    """The reconcile rounds would read such traces whole again and again."""
+    environ = {"HUNKWATCH_SWEEP__KEEP": "2d", "HUNKWATCH_SWEEP__DEEP_RECONCILE_REACH": "2d"}
+
+    assert [
+        "[sweep]: keep should be longer than overlap, reconcile_reach and deep_reconcile_reach, or the dropped is read again"
+    ] == problems(environ=environ)

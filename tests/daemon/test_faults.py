@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hunkwatch import events
-from hunkwatch.daemon import deliver, sweep
-from hunkwatch.errors import RetryLater
+from hunkwatch.daemon import deliver, moves, sweep
+from hunkwatch.errors import AskForLess, Refused, RetryLater
 from hunkwatch.ports import Delivery, ObservationKey
 from hunkwatch.sandbox import Delays, Fault, Habits, Plan, Wrong
 
@@ -216,6 +217,46 @@ async def test_a_send_under_way_is_noted_although_the_worker_stops(world: Any, c
         status = await project.store.status(project.id, scorer="")
 
     assert (status.outbox[Delivery.SENT], status.outbox[Delivery.DUE]) == (3, 0)
+
+
+class Reluctant:
+    """A sink whose deletions of one score go wrong; everything else is done for real."""
+
+    def __init__(self, sink: Any, kept: str, error: Exception) -> None:
+        """Do the rest through a real one."""
+        self.send, self.look_up = sink.send, sink.look_up
+        self._sink, self._kept, self._error = sink, kept, error
+
+    async def withdraw(self, score_id: str) -> None:
+        """Delete any other score."""
+        if score_id == self._kept:
+            raise self._error
+        await self._sink.withdraw(score_id)
+
+
+@pytest.mark.parametrize("error", [AskForLess("422"), RetryLater("500"), Refused("400")], ids=["422", "500", "400"])
+async def test_a_deletion_that_always_fails_holds_up_nothing_else(error: Exception, world: Any, clock: Clock, call: Call) -> None:
+    """The other deletions are done, and new scores are sent, however often this one goes wrong."""
+    start = clock.now()
+    async with world.worker() as project:
+        world.add(*(call(f"t{number}", "o", start) for number in range(3)))
+        await world.live(project, minutes=3)
+        kept = world.sandbox.all_scores()[0]["id"]
+        stubborn = replace(project, sink=Reluctant(project.sink, kept, error))
+        world.add(*(call(f"t{number}", "o", start, name="read_file", input={"path": "a"}, output="") for number in range(3)))
+        world.add(call("fresh", "o", clock.now()))
+        await world.live(stubborn, minutes=75, every=120)
+        failing = world.sandbox.all_scores()
+        if isinstance(error, Refused):
+            dead = await project.store.claim(project.id, (Delivery.DEAD,), now=clock.now(), until=clock.now(), limit=9)
+            await project.store.settle([moves.requeued(row, now=clock.now()) for row in dead], now=clock.now())
+        await world.live(project, minutes=20, every=30)
+
+    assert {kept} == {row["id"] for row in failing if row["traceId"] != "fresh"}
+    assert everything(("fresh", "o")) == {
+        (row["traceId"], row["observationId"] or None, row["name"]) for row in failing if row["traceId"] == "fresh"
+    }
+    assert everything(("fresh", "o")) == set(world.shown())
 
 
 async def test_rows_go_back_when_the_server_is_away(world: Any, clock: Clock, call: Call) -> None:

@@ -117,6 +117,39 @@ def test_an_unchanged_payload_is_no_work(state: Delivery, make_row: MakeRow) -> 
     assert moves.wanted(row, row.score, row.fingerprint, scorer="1", now=NOW) is None
 
 
+def test_a_dead_letter_that_was_discarded_stays_so_until_its_payload_changes(make_row: MakeRow) -> None:
+    """Who gives a score up gives up what it says now, however often its trace is worked out again."""
+    given_up = moves.discarded(make_row(Delivery.DEAD), now=NOW)
+    changed = moves.wanted(given_up, given_up.score, "f2", scorer="1", now=NOW)
+
+    assert moves.wanted(given_up, given_up.score, given_up.fingerprint, scorer="1", now=NOW) is None
+    assert changed is not None
+    assert (Delivery.NEW, "f2", "") == (changed.state, changed.fingerprint, changed.reason)
+
+
+def test_a_deletion_that_is_refused_is_a_dead_letter_of_a_deletion(make_row: MakeRow) -> None:
+    """It is not asked for again by itself; tried again it is deleted, never sent; wanted again it is looked up."""
+    dead = moves.deletion_refused(make_row(Delivery.DOOMED), "not this one", now=NOW)
+    retried, purged = moves.requeued(dead, now=NOW), moves.purged(dead, now=NOW)
+    wanted = moves.wanted(dead, dead.score, dead.fingerprint, scorer="1", now=NOW)
+
+    assert (Delivery.DEAD, "deletion refused: not this one") == (dead.state, dead.reason)
+    assert moves.unwanted(dead, now=NOW) is None
+    assert purged is not None
+    assert wanted is not None
+    assert (Delivery.DOOMED, Delivery.DOOMED, Delivery.NEW) == (retried.state, purged.state, wanted.state)
+
+
+def test_what_the_server_said_last_stands_in_the_dead_letter(make_row: MakeRow) -> None:
+    """A batch that was answered half-heartedly leaves its words, for whoever reads the reason."""
+    row = make_row(Delivery.DUE, sent=2)
+    row = moves.sent(row, look_after=LOOKS, now=NOW, doubt="422: too much")
+    while row.state is Delivery.SENT:
+        row = moves.looked(row, None, look_after=LOOKS, sends=3, now=row.next_at)
+
+    assert (Delivery.DEAD, "sent 3 times, never seen; last answer: 422: too much") == (row.state, row.reason)
+
+
 def test_a_score_wanted_back_during_its_deletion_waits_for_it(make_row: MakeRow) -> None:
     """Sent at once it would meet the deletion; looked up at once it would seem to be there."""
     moved = moves.wanted(make_row(Delivery.DELETED), make_row().score, "f1", scorer="1", now=NOW)

@@ -176,7 +176,7 @@ async def test_a_deletion_that_is_refused_is_counted(world: Any, call: Call) -> 
         dead = await project.store.dead_letters(project.id)
 
     assert (purged.found, purged.gone, purged.refused, purged.left) == (6, 5, 1, 0)
-    assert [(kept, "refused: not this one")] == [(row.score.id, row.reason) for row in dead]
+    assert [(kept, "deletion refused: not this one")] == [(row.score.id, row.reason) for row in dead]
     assert [kept] == [score["id"] for score in world.sandbox.all_scores()]
 
 

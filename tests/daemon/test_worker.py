@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from hunkwatch import app, events
+from hunkwatch import app, errands, events
+from hunkwatch.daemon import upkeep
 from hunkwatch.errors import Exit
 from hunkwatch.ports import Delivery
 
@@ -102,6 +103,37 @@ async def test_a_span_that_arrives_a_day_late_is_found_by_reconciling(world: Any
         await world.live(project, minutes=5)
 
     assert world.shown() == {**on("t1", "o1", SURGICAL_CALL), **on("t1", None, rollup(0, 1))}
+
+
+async def test_the_rounds_reach_and_come_as_the_settings_say(world: Any, clock: Clock, call: Call) -> None:
+    """A span that comes ten minutes late is out of a short overlap's reach, and found by a round that is made every quarter of an hour."""
+    world.adjust("sweep", overlap=timedelta(minutes=1), reconcile_every=timedelta(minutes=15), reconcile_reach=timedelta(minutes=40))
+    async with world.worker() as project:
+        await world.live(project, minutes=1)
+        start = clock.now()
+        clock.forward(minutes=10)
+        await world.live(project, minutes=1)
+        world.add(call("t1", "o1", start))
+        await world.live(project, minutes=2)
+        before = world.shown()
+        await world.live(project, minutes=17)
+
+    assert before == {}
+    assert world.shown() == {**on("t1", "o1", SURGICAL_CALL), **on("t1", None, rollup(0, 1))}
+
+
+async def test_the_ledger_keeps_what_the_settings_say(world: Any, clock: Clock, call: Call) -> None:
+    """What was read before that is dropped, its scores stay in Langfuse."""
+    world.adjust("sweep", keep=timedelta(days=5))
+    world.add(call("t1", "o1", clock.now()))
+    async with world.worker() as project:
+        await world.live(project, minutes=3)
+        clock.forward(days=4, hours=23)
+        early = await upkeep.prune(project)
+        clock.forward(hours=2)
+        late = await upkeep.prune(project)
+
+    assert (early, late, len(world.shown())) == (0, 1, 6)
 
 
 async def test_an_observation_whose_content_changes_is_scored_again_in_place(world: Any, clock: Clock, call: Call) -> None:
@@ -336,6 +368,29 @@ async def test_dead_letters_can_be_tried_again(world: Any, clock: Clock, call: C
 
     assert (outbox[Delivery.DEAD], retried) == (6, 6)
     assert world.shown() == {**on("t1", "o1", SURGICAL_CALL), **on("t1", None, rollup(0, 1))}
+
+
+async def test_a_discarded_dead_letter_stays_discarded_until_its_payload_changes(world: Any, clock: Clock, call: Call) -> None:
+    """A rescore, another call in the trace and a new start bring nothing back; another patch does."""
+    from hunkwatch.sandbox import Habits  # noqa: PLC0415 (the module is heavy and one test needs it)
+
+    world.adjust("scores", write=("patch_shape",))
+    start = clock.now()
+    world.sandbox.habits = Habits(dropped_scores=1.0)
+    world.add(call("t1", "o1", start))
+    await world.run(minutes=40)
+    world.sandbox.habits = Habits()
+
+    discarded = await app.discard_dead_letters(world.settings, clock=clock)
+    world.add(call("t1", "o2", clock.now()))
+    await world.run(minutes=5)
+    await errands.rescore(world.settings, emit=world.told.append, clock=clock)
+    without = world.shown()
+    world.add(call("t1", "o1", start, blind=True))
+    await world.run(minutes=90)
+
+    assert (discarded, set(without)) == (1, {("t1", "o2", "patch_shape")})
+    assert world.shown() == {("t1", "o1", "patch_shape"): "blind_rewrite", ("t1", "o2", "patch_shape"): "no_blind_rewrite"}
 
 
 SURGICAL = "*** Begin Patch\n*** Update File: a.py\n@@\n keep\n-old = 1\n+old = 2\n more\n*** End Patch"

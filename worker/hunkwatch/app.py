@@ -12,13 +12,13 @@ import os
 import sys
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Protocol
 
-from hunkwatch import events
+from hunkwatch import events, ports
 from hunkwatch.core import evaluate
 from hunkwatch.daemon import leaving, moves, once, reloading, reports, tenure
 from hunkwatch.daemon import run as loops
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from hunkwatch import ports
     from hunkwatch.core.model import Observation
     from hunkwatch.events import Emit
     from hunkwatch.langfuse.links import Links
@@ -45,6 +44,12 @@ if TYPE_CHECKING:
 
 PATIENCE = timedelta(seconds=60)
 """How long ``run --once`` waits for Langfuse to show what was sent."""
+
+_DECIDING = timedelta(minutes=1)
+"""How long dead letters are held while somebody decides about them."""
+
+_EVER = datetime(9000, 1, 1, tzinfo=UTC)
+_ALL = 10_000_000
 
 _LIFE_EVERY = timedelta(seconds=5)
 _LAST_GRACE = timedelta(seconds=10)
@@ -351,8 +356,11 @@ async def _redecide(settings: Settings, ids: Sequence[str], move: Callable[..., 
     count, now = 0, clock.now()
     async with open_store(settings.store.url) as store:
         for project in await store.projects():
-            chosen = [row for row in await store.dead_letters(project) if not ids or row.score.id in ids]
-            await store.settle([move(row, now=now) for row in chosen], now=now)
+            # Claimed, so that a worker beside us and this decision do not undo each other.
+            rows = await store.claim(project, (ports.Delivery.DEAD,), now=_EVER, until=now + _DECIDING, limit=_ALL)
+            chosen = [row for row in rows if not ids or row.score.id in ids]
+            others = [row for row in rows if row not in chosen]
+            await store.settle([*(move(row, now=now) for row in chosen), *others], now=now)
             count += len(chosen)
     return count
 

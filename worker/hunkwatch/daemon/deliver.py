@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from hunkwatch import events
 from hunkwatch.daemon import moves
-from hunkwatch.errors import Refused, RetryLater
+from hunkwatch.errors import AskForLess, Refused, RetryLater
 from hunkwatch.ports import Delivery, Parcel, Verdict
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ LOOK_BATCH = 100
 
 LEASE = timedelta(minutes=5)
 """How long claimed rows are ours: longer than a send with all its tries can take."""
+
+_AFTER_A_FAILED_DELETION = timedelta(minutes=1)
+_FAILED_DELETIONS = 3
+"""So many in one batch, and it is not the scores that are at fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +61,21 @@ class Delivered:
 
 
 async def tick(project: Project) -> Delivered:
-    """Look at one batch of what is due, then send one; raises RetryLater or Halt with everything put back."""
-    return await look(project) + await send(project)
+    """Look at one batch of what is due, then send one; raises RetryLater or Halt with everything put back.
+
+    A look or a deletion that fails does not hold up what is to be sent, unless the server asked for a pause.
+    """
+    looked, failed = Delivered(), None
+    try:
+        looked = await look(project)
+    except (RetryLater, AskForLess, Refused) as error:
+        if isinstance(error, RetryLater) and error.after is not None:
+            raise
+        failed = error
+    delivered = looked + await send(project)
+    if failed is not None:
+        raise failed
+    return delivered
 
 
 async def look(project: Project) -> Delivered:
@@ -68,7 +85,7 @@ async def look(project: Project) -> Delivered:
     if not rows:
         return Delivered()
     try:
-        shown = await project.sink.look_up([row.score.id for row in rows])
+        shown = await _shown(project, [row.score.id for row in rows])
     except BaseException as error:
         await _put_back(project, rows, error)
         raise
@@ -112,26 +129,49 @@ def _after_send(project: Project, row: OutboxRow, receipt: Receipt) -> OutboxRow
     now = project.clock.now()
     if receipt.verdict is Verdict.REFUSED:
         return moves.refused(row, receipt.reason, now=now)
-    return moves.sent(row, look_after=project.delivery.look_after, now=now)
+    return moves.sent(row, look_after=project.delivery.look_after, now=now, doubt=receipt.reason)
+
+
+async def _shown(project: Project, ids: Sequence[str]) -> Mapping[str, SeenScore]:
+    """Look up scores, in halves where all of them at once are too much."""
+    try:
+        return await project.sink.look_up(ids)
+    except AskForLess:
+        if len(ids) == 1:
+            raise
+        half = len(ids) // 2
+        return {**await _shown(project, ids[:half]), **await _shown(project, ids[half:])}
 
 
 async def _withdraw(project: Project, rows: Sequence[OutboxRow]) -> int:
+    """Ask for deletions one by one and return how many were taken; one that fails costs the others nothing."""
+    asked = failed = 0
     for position, row in enumerate(rows):
         try:
             await project.sink.withdraw(row.score.id)
         except Refused as error:
-            await _to_the_end(project.store.settle([moves.refused(row, str(error), now=project.clock.now())], now=project.clock.now()))
+            now = project.clock.now()
+            await _to_the_end(project.store.settle([moves.deletion_refused(row, str(error), now=now)], now=now))
+            project.emit(events.ScoreDied(project.id, row.score.id, row.score.name, row.score.trace_id, f"deletion refused: {error}"))
             continue
         except BaseException as error:
-            await _put_back(project, rows[position:], error)
             if isinstance(error, RetryLater) and error.after is not None:
                 # The day's quota of deletions: these rows wait for as long as the server said, nothing else does.
-                return position
-            raise
+                await _put_back(project, rows[position:], error)
+                return asked
+            failed += 1
+            if not isinstance(error, RetryLater | AskForLess) or failed >= _FAILED_DELETIONS:
+                await _put_back(project, rows[position:], error)
+                raise
+            now, wait = project.clock.now(), _AFTER_A_FAILED_DELETION
+            await _to_the_end(project.store.settle([moves.put_back(row, at=now + wait)], now=now))
+            project.emit(events.LoopFailed(project.id, "deliver", f"a deletion failed: {error}", wait.total_seconds()))
+            continue
         now = project.clock.now()
         await _to_the_end(project.store.settle([moves.deletion_asked(row, now=now)], now=now))
+        asked += 1
         project.beat()
-    return len(rows)
+    return asked
 
 
 async def _put_back(project: Project, rows: Sequence[OutboxRow], error: BaseException) -> None:

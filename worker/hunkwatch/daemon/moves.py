@@ -33,6 +33,7 @@ DELETION = timedelta(seconds=20)
 
 _DELETION_LOOKS = 3
 _DISCARDED = "discarded"
+_UNDELETABLE = "deletion refused"
 _MISSES = 2
 
 
@@ -59,12 +60,15 @@ def wanted(row: OutboxRow, score: Score, fingerprint: str, *, scorer: str, now: 
     match row.state:
         case Delivery.NEW:
             return None if row.fingerprint == fingerprint else fresh
+        case Delivery.DEAD if _is_undeletable(row):
+            return replace(fresh, state=Delivery.NEW)
         case Delivery.DUE | Delivery.SENT | Delivery.SEEN | Delivery.DEAD:
             return None if row.fingerprint == fingerprint else replace(fresh, state=Delivery.DUE)
         case Delivery.DOOMED:
             return replace(fresh, state=Delivery.DUE if row.sent or row.looks else Delivery.NEW)
         case Delivery.GONE:
-            return replace(fresh, state=Delivery.NEW)
+            # Who gave a dead letter up gave up this payload, and no other.
+            return None if row.reason == _DISCARDED and row.fingerprint == fingerprint else replace(fresh, state=Delivery.NEW)
         case Delivery.DELETED:
             # A look now could still show what is about to vanish, so it is sent once the deletion had its time.
             return replace(fresh, state=Delivery.DUE, next_at=now + DELETION)
@@ -74,15 +78,15 @@ def wanted(row: OutboxRow, score: Score, fingerprint: str, *, scorer: str, now: 
 
 def unwanted(row: OutboxRow, *, now: datetime) -> OutboxRow | None:
     """Return the row that makes Langfuse forget this score, None when that is under way or done."""
-    if row.state in {Delivery.DOOMED, Delivery.DELETED, Delivery.GONE}:
+    if row.state in {Delivery.DOOMED, Delivery.DELETED, Delivery.GONE} or _is_undeletable(row):
         return None
     return replace(row, state=Delivery.DOOMED, next_at=now, looks=0, reason="")
 
 
 def purged(row: OutboxRow, *, now: datetime) -> OutboxRow | None:
     """Return the row that makes Langfuse forget a score that may ever have got there, None when that is under way or proven."""
-    given_up = row.state is Delivery.GONE and row.reason == _DISCARDED
-    return unwanted(replace(row, state=Delivery.DEAD) if given_up else row, now=now)
+    given_up = (row.state is Delivery.GONE and row.reason == _DISCARDED) or _is_undeletable(row)
+    return unwanted(replace(row, state=Delivery.DEAD, reason="") if given_up else row, now=now)
 
 
 def looked(row: OutboxRow, seen: SeenScore | None, *, look_after: Sequence[timedelta], sends: int, now: datetime) -> OutboxRow:
@@ -100,14 +104,19 @@ def looked(row: OutboxRow, seen: SeenScore | None, *, look_after: Sequence[timed
             return row
 
 
-def sent(row: OutboxRow, *, look_after: Sequence[timedelta], now: datetime) -> OutboxRow:
-    """Return the row after the server took the score, which is not yet seen."""
-    return replace(row, state=Delivery.SENT, sent=row.sent + 1, looks=0, next_at=now + look_after[0], reason="")
+def sent(row: OutboxRow, *, look_after: Sequence[timedelta], now: datetime, doubt: str = "") -> OutboxRow:
+    """Return the row after the server took the score, which is not yet seen; ``doubt`` is what it said against that."""
+    return replace(row, state=Delivery.SENT, sent=row.sent + 1, looks=0, next_at=now + look_after[0], reason=doubt)
 
 
 def refused(row: OutboxRow, reason: str, *, now: datetime) -> OutboxRow:
     """Return the row after the server said never."""
     return replace(row, state=Delivery.DEAD, sent=row.sent + 1, next_at=now, reason=f"refused: {reason}" if reason else "refused")
+
+
+def deletion_refused(row: OutboxRow, reason: str, *, now: datetime) -> OutboxRow:
+    """Return the row after the server said that it never deletes it: a dead letter that still wants to go."""
+    return replace(row, state=Delivery.DEAD, next_at=now, reason=f"{_UNDELETABLE}: {reason}" if reason else _UNDELETABLE)
 
 
 def deletion_asked(row: OutboxRow, *, now: datetime) -> OutboxRow:
@@ -116,12 +125,12 @@ def deletion_asked(row: OutboxRow, *, now: datetime) -> OutboxRow:
 
 
 def requeued(row: OutboxRow, *, now: datetime) -> OutboxRow:
-    """Return a dead letter as it is tried from the start again."""
-    return replace(row, state=Delivery.DUE, sent=0, looks=0, next_at=now, reason="")
+    """Return a dead letter as it is tried from the start again: sent, or deleted where that was refused."""
+    return replace(row, state=Delivery.DOOMED if _is_undeletable(row) else Delivery.DUE, sent=0, looks=0, next_at=now, reason="")
 
 
 def discarded(row: OutboxRow, *, now: datetime) -> OutboxRow:
-    """Return a dead letter that somebody gave up."""
+    """Return a dead letter that somebody gave up; it stays so until its payload changes."""
     return replace(row, state=Delivery.GONE, next_at=now, reason=_DISCARDED)
 
 
@@ -133,6 +142,10 @@ def put_back(row: OutboxRow, *, at: datetime, reason: str = "") -> OutboxRow:
 def is_last_send(row: OutboxRow, *, sends: int) -> bool:
     """Say whether the next send is the last of several: it goes without a config id, which may be what swallowed the others."""
     return 1 < sends <= row.sent + 1
+
+
+def _is_undeletable(row: OutboxRow) -> bool:
+    return row.state is Delivery.DEAD and row.reason.startswith(_UNDELETABLE)
 
 
 def shows(row: OutboxRow, seen: SeenScore) -> bool:
@@ -160,7 +173,8 @@ def _looked_for(row: OutboxRow, seen: SeenScore | None, *, look_after: Sequence[
     if row.sent < sends:
         return replace(row, state=Delivery.DUE, looks=0, next_at=now)
     what = "never seen" if seen is None else "another value stayed in its place"
-    return replace(row, state=Delivery.DEAD, looks=looks, next_at=now, reason=f"sent {row.sent} times, {what}")
+    doubt = f"; last answer: {row.reason}" if row.reason else ""
+    return replace(row, state=Delivery.DEAD, looks=looks, next_at=now, reason=f"sent {row.sent} times, {what}{doubt}")
 
 
 def _looked_for_to_delete(row: OutboxRow, seen: SeenScore | None, *, look_after: Sequence[timedelta], now: datetime) -> OutboxRow:

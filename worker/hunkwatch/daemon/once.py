@@ -16,7 +16,7 @@ from hunkwatch.daemon import deliver, moves, tenure, upkeep
 from hunkwatch.daemon.deliver import Delivered
 from hunkwatch.daemon.run import pause_after
 from hunkwatch.daemon.sweep import Sweeper, Swept
-from hunkwatch.errors import Exit, Halt, RetryLater
+from hunkwatch.errors import AskForLess, Exit, Halt, Refused, RetryLater
 from hunkwatch.ports import Delivery
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ async def patiently(project: Project, what: str, tick: Callable[[], Awaitable[T]
     while not stop.is_set():
         try:
             return await tick()
-        except RetryLater as error:
+        except (RetryLater, AskForLess, Refused) as error:
             failures += 1
             if failures >= _TRIES:
                 raise Halt(

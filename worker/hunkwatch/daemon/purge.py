@@ -31,6 +31,9 @@ BATCH = 200
 LONG = timedelta(minutes=15)
 """A wait that nobody sits out: the day's quota is used up."""
 
+STUCK = timedelta(minutes=5)
+"""How long nothing may go, beyond the pauses between looks, before a call ends with what is left."""
+
 _NAP = timedelta(seconds=1)
 _PAGE = 10_000
 
@@ -58,7 +61,8 @@ async def run(project: Project, *, tell: Tell, stop: asyncio.Event) -> Purged:
     try:
         await _doom(rationed, tenure, stop)
         found = left = await _leaving(rationed)
-        deferred = False
+        deferred, moved_at = False, project.clock.monotonic()
+        longest = sum(project.delivery.look_after, STUCK)
         while left and not stop.is_set():
             tell(Progress(found - left, found))
             await _hold(tenure)
@@ -67,8 +71,12 @@ async def run(project: Project, *, tell: Tell, stop: asyncio.Event) -> Purged:
                 # What was asked for is still proven; the others are not even looked up until deletions are taken again.
                 await _defer(rationed, until=project.clock.now() + sink.wait)
                 deferred = True
-            left = await _leaving(rationed)
+            before, left = left, await _leaving(rationed)
+            if left < before:
+                moved_at = project.clock.monotonic()
             if deferred and not await _leaving(rationed, Delivery.DELETED):
+                break
+            if project.clock.monotonic() - moved_at > longest.total_seconds():
                 break
             if looked is not None and looked.idle and left:
                 await project.clock.sleep(_NAP.total_seconds(), unless=stop)

@@ -7,7 +7,6 @@ and unchanged is not read again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from hunkwatch.core.window import Window
@@ -17,9 +16,10 @@ from hunkwatch.daemon.sweep import record, take
 from hunkwatch.ports import Commit
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from hunkwatch.daemon.project import Project
+    from hunkwatch.settings import SweepSection
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,21 @@ class Round:
     reach: timedelta
 
 
-ROUNDS = (Round("hourly", timedelta(hours=1), timedelta(days=1)), Round("daily", timedelta(days=1), timedelta(days=3)))
+def rounds(sweep: SweepSection) -> tuple[Round, ...]:
+    """Return the rounds that the settings ask for; their lanes are named for what they are unless set otherwise."""
+    return (
+        Round("hourly", sweep.reconcile_every, sweep.reconcile_reach),
+        Round("daily", sweep.deep_reconcile_every, sweep.deep_reconcile_reach),
+    )
 
 
 class Reconciler:
     """Makes one project's rounds."""
 
-    def __init__(self, project: Project, rounds: tuple[Round, ...] = ROUNDS) -> None:
+    def __init__(self, project: Project) -> None:
         """Start with nothing learned about how much the server takes."""
         self._project = project
-        self._rounds = rounds
+        self._rounds = rounds(project.sweep)
         self._knife = Knife()
 
     async def tick(self) -> bool:

@@ -32,6 +32,8 @@ _LONGEST_PAUSE = 60.0
 _UPKEEP_EVERY = 5.0
 _RECONCILE_EVERY = 60.0
 _PRUNE_EVERY = 3600.0
+_PRUNES = 10
+"""So often at least within the time that the ledger keeps a trace."""
 
 
 Make = Callable[["Project"], Callable[[], Awaitable[bool]]]
@@ -56,7 +58,8 @@ def loops_of(project: Project) -> list[Loop]:
 
     Only the process that holds the project sweeps it; every process delivers, since rows are claimed one by one.
     """
-    right = tenure.of(project)
+    right, sweep = tenure.of(project), project.sweep
+    between_rounds = min(_RECONCILE_EVERY, sweep.reconcile_every.total_seconds())
 
     def as_holder(make: Make) -> Make:
         def gated(heard: Project) -> Callable[[], Awaitable[bool]]:
@@ -75,10 +78,10 @@ def loops_of(project: Project) -> list[Loop]:
 
     return [
         _loop(project, "lease", right.renew_every.total_seconds(), lambda _heard: renew),
-        _loop(project, "sweep", project.sweep.every.total_seconds(), as_holder(_sweeping), events.one_sweep),
-        _loop(project, "reconcile", _RECONCILE_EVERY, as_holder(_reconciling), events.one_sweep),
+        _loop(project, "sweep", sweep.every.total_seconds(), as_holder(_sweeping), events.one_sweep),
+        _loop(project, "reconcile", between_rounds, as_holder(_reconciling), events.one_sweep),
         _loop(project, "upkeep", _UPKEEP_EVERY, as_holder(_upkeeping)),
-        _loop(project, "prune", _PRUNE_EVERY, as_holder(_pruning)),
+        _loop(project, "prune", min(_PRUNE_EVERY, sweep.keep.total_seconds() / _PRUNES), as_holder(_pruning)),
         _loop(project, "deliver", project.delivery.every.total_seconds(), _delivering),
     ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from hunkwatch import events
@@ -11,14 +10,12 @@ from hunkwatch.ports import Commit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import timedelta
 
     from hunkwatch.daemon.project import Project
 
 BATCH = 200
 """Traces that are worked out in one transaction."""
-
-RETENTION = timedelta(days=90)
-"""How long a trace stays in the ledger after anything of it was read."""
 
 _ALL = 10_000_000
 
@@ -33,8 +30,8 @@ async def tick(project: Project) -> int:
 
 
 async def prune(project: Project) -> int:
-    """Drop what was read so long ago that nothing comes back to it; a trace that does come back is read whole again."""
-    return await project.store.prune(project.id, before=project.clock.now() - RETENTION)
+    """Drop what was read longer than ``sweep.keep`` ago; a trace that does come back is read whole again."""
+    return await project.store.prune(project.id, before=project.clock.now() - project.sweep.keep)
 
 
 async def everything(project: Project, *, within: timedelta) -> int:

@@ -6,6 +6,7 @@ time and its whole payload, so that sending it again changes nothing.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import quote
 
@@ -156,19 +157,21 @@ class Sink:
     async def _through(self, loads: Sequence[tuple[int, Load]], receipts: dict[int, Receipt]) -> None:
         """Offer a batch; one that is refused as a whole is offered in halves, which find the one at fault and spoil nobody else."""
         try:
-            told = await self._offer.offer([load for _, load in loads])
+            answered = await self._offer.offer([load for _, load in loads])
         except (Missing, SingleWanted):
             raise
         except (AskForLess, Refused) as error:
             if len(loads) == 1:
                 position, load = loads[0]
-                receipts[position] = _refused(load.parcel, str(error))
+                told = _refused(load.parcel, str(error))
+                # "Too much" said of a single score may be the server's bad moment: it is tried again like one that was never seen.
+                receipts[position] = replace(told, verdict=Verdict.UNCERTAIN) if isinstance(error, AskForLess) else told
                 return
             half = len(loads) // 2
             await self._through(loads[:half], receipts)
             await self._through(loads[half:], receipts)
         else:
-            receipts.update(zip((position for position, _ in loads), told, strict=True))
+            receipts.update(zip((position for position, _ in loads), answered, strict=True))
 
     def _config_of(self, score: Score) -> str | None:
         return self._configs.get(score.name)

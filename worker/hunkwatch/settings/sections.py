@@ -139,10 +139,29 @@ class SweepSection(Section):
         description="Share of the traces that is read, chosen by trace id; a larger share contains the smaller.",
     )
 
+    reconcile_every: Pause = Field(
+        default=timedelta(hours=1), description="How often the near past is read again, for spans that came later than the overlap."
+    )
+    reconcile_reach: Pause = Field(default=timedelta(days=1), description="How far back that goes.")
+    deep_reconcile_every: Pause = Field(default=timedelta(days=1), description="How often the farther past is read again.")
+    deep_reconcile_reach: Pause = Field(
+        default=timedelta(days=3), description="How far back that goes; a span that comes later than this is only found by a backfill."
+    )
+    keep: Pause = Field(
+        default=timedelta(days=90),
+        description="How long the ledger keeps a trace after anything of it was read; one that comes back later is read whole.",
+    )
+
     @model_validator(mode="after")
     def _windows_reach_the_present(self) -> Self:
         if self.span <= self.settle:
             raise ValueError("span should be longer than settle, or no sweep reaches the present")
+        return self
+
+    @model_validator(mode="after")
+    def _nothing_is_dropped_that_is_still_read(self) -> Self:
+        if self.keep <= max(self.overlap, self.reconcile_reach, self.deep_reconcile_reach):
+            raise ValueError("keep should be longer than overlap, reconcile_reach and deep_reconcile_reach, or the dropped is read again")
         return self
 
 
