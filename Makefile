@@ -55,7 +55,7 @@ clean: ## Remove the virtual environment and every cache
 	@touch $@
 
 .venv/.test: .venv/.demo
-	@$(INSTALL) --editable '.[demo,postgres]' --group test
+	@$(INSTALL) --editable '.[demo,postgres,bulk]' --group test
 	@touch $@
 
 # The SDK for servers before 4.59, in an environment of its own: the sandbox is held against both.
@@ -63,6 +63,10 @@ clean: ## Remove the virtual environment and every cache
 	@test -x .venv/sdk4/bin/python || $(PYTHON) -m venv .venv/sdk4
 	@grep -v '^langfuse==' constraints.txt > .venv/sdk4/constraints.txt
 	@.venv/sdk4/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv/sdk4/constraints.txt 'langfuse==4.18.0'
+	@touch $@
+
+.venv/.ray: .venv/.test
+	@$(INSTALL) --editable '.[demo,postgres,bulk,ray]'
 	@touch $@
 
 .venv/.check: .venv/.test

@@ -6,30 +6,36 @@ Each ends by itself, goes on where an interruption left it, and tells how far it
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from hunkwatch import app
 from hunkwatch.core import evaluate
 from hunkwatch.core.window import Window
 from hunkwatch.daemon import backfill as filling
-from hunkwatch.daemon import once, reports
+from hunkwatch.daemon import handover, once, reports
 from hunkwatch.daemon import purge as purging
 from hunkwatch.daemon import rescore as rescoring
 from hunkwatch.daemon.clock import SystemClock
 from hunkwatch.daemon.progress import Progress
-from hunkwatch.errors import Exit
+from hunkwatch.errors import Exit, Halt
 from hunkwatch.report import Report, reading
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime, timedelta
 
+    from hunkwatch.bulk import settle
     from hunkwatch.daemon.progress import Tell
     from hunkwatch.events import Emit, Event
-    from hunkwatch.ports import Clock
+    from hunkwatch.ports import Clock, LedgerEntry
     from hunkwatch.report import Asked
     from hunkwatch.report.made import Link
     from hunkwatch.settings import Settings
+
+
+_HANDED = 1000
+"""Observations that are taken on record in one transaction, unless one trace has more."""
 
 
 def _nobody_waits(_progress: Progress) -> None: ...
@@ -151,6 +157,45 @@ async def report(settings: Settings, asked: Asked, *, tell: Tell = _nobody_waits
 def _linking(settings: Settings, projects: Sequence[str]) -> Link:
     links = {project: app.links(settings, project) for project in projects}
     return lambda project, trace_id: links[project].trace(trace_id)
+
+
+async def hand_over(  # noqa: PLR0913 - what to do, and for whom
+    settings: Settings,
+    out: str,
+    *,
+    tell: Tell = _nobody_waits,
+    emit: Emit | None = None,
+    clock: Clock | None = None,
+    patience: timedelta = app.PATIENCE,
+    notices: Sequence[Event] = (),
+) -> handover.HandedOver:
+    """Take what ``bulk`` harvested into a folder on record, and deliver its scores as ``run_once`` does.
+
+    Raises Halt when the export is of another project than the key.
+    """
+    from hunkwatch.bulk import run as bulk  # noqa: PLC0415 - needs an extra
+
+    pieces = bulk.pieces_of(out)
+    clock = clock or SystemClock()
+    async with app.at_work(settings, app.opened, emit=emit, clock=clock, notices=notices) as (project, stop):
+        batches = _batches(pieces, project.id)
+        return await handover.run(project, batches, of=len(pieces), patience=patience, tell=tell, stop=stop)
+
+
+def _batches(pieces: Sequence[settle.Task], project: str) -> Iterator[Sequence[Sequence[LedgerEntry]]]:
+    """Yield by piece the whole traces of it, in batches that one transaction takes."""
+    from hunkwatch.bulk import settle  # noqa: PLC0415 - needs an extra
+
+    for piece in pieces:
+        batches: list[list[LedgerEntry]] = [[]]
+        for _, of_trace in groupby(settle.entries(piece), key=lambda entry: entry.key.trace_id):
+            its = list(of_trace)
+            if any(entry.project not in {"", project} for entry in its):
+                raise Halt("the export is of another project than the key", mend="Use the key of the project that was exported.")
+            if len(batches[-1]) + len(its) > _HANDED:
+                batches.append([])
+            batches[-1] += its
+        yield batches
 
 
 def stretch(since: datetime, until: datetime | None, *, again: bool = False, now: datetime | None = None) -> filling.Stretch:

@@ -14,6 +14,7 @@ import typer
 
 from hunkwatch.cli import (
     backfill,
+    bulk,
     dead_letters,
     explain,
     export_evaluator,
@@ -56,6 +57,7 @@ app.add_typer(dead_letters.verbs, name="dead-letters", rich_help_panel=_DAILY)
 app.command(rich_help_panel=_LONG)(backfill.backfill)
 app.command(rich_help_panel=_LONG)(rescore.rescore)
 app.command(rich_help_panel=_LONG)(purge.purge)
+app.command(rich_help_panel=_LONG)(bulk.bulk)
 app.command(rich_help_panel=_LOOK)(score.score)
 app.command(rich_help_panel=_LOOK)(explain.explain)
 app.command(rich_help_panel=_LOOK)(export_evaluator.export_evaluator)
