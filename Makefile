@@ -74,8 +74,13 @@ clean: ## Remove the virtual environment and every cache
 	@touch $@
 
 # What the deployments, the release and the hooks are tried with.
+# The wheels are what an image, a hook and an action install from there, so that their tests need no network.
 .venv/.deploy: .venv/.check
 	@$(INSTALL) --group deploy
+	@rm -rf .venv/wheels
+	@PIP_BUILD_CONSTRAINT=constraints.txt $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --constraint constraints.txt \
+	    --wheel-dir .venv/wheels pip hatchling '.[postgres]'
+	@rm .venv/wheels/hunkwatch-*.whl
 	@touch $@
 
 .venv/.docs: .venv/.test

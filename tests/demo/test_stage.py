@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from hunkwatch.demo import Played, run, sessions, show
+from hunkwatch.demo import sessions, show
+from hunkwatch.demo.stage import Played, run
 from hunkwatch.errors import Exit
 
 if TYPE_CHECKING:

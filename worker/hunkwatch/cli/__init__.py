@@ -63,6 +63,7 @@ app.command(rich_help_panel=_LOOK)(explain.explain)
 app.command(rich_help_panel=_LOOK)(export_evaluator.export_evaluator)
 app.command(rich_help_panel=_LOOK)(report.report)
 app.command(rich_help_panel=_TRY)(play.demo)
+app.command(rich_help_panel=_TRY)(play.seed)
 app.command(rich_help_panel=_TRY)(play.sandbox)
 
 

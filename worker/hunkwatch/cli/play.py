@@ -1,4 +1,4 @@
-"""``demo`` and ``sandbox``: the whole thing on this machine, without a Langfuse. Both need the extra ``demo``."""
+"""``demo`` and ``sandbox``: the whole thing without a Langfuse, which needs the extra ``demo``. ``seed``: sample traces for yours."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hunkwatch.cli import printing
+from hunkwatch import settings
+from hunkwatch.cli import options, printing
 from hunkwatch.errors import Exit, Halt
 
 if TYPE_CHECKING:
@@ -25,10 +26,19 @@ class Mode(StrEnum):
 def demo() -> None:
     """Start a small Langfuse, send it traces of coding agents, run the worker, show the scores."""
     with _extra():
-        from hunkwatch.demo import main  # noqa: PLC0415 - needs the extra
+        from hunkwatch.demo.stage import main  # noqa: PLC0415 - needs the extra
     code = main()
     if code:
         raise typer.Exit(code)
+
+
+def seed(*, config: options.Config = None, base_url: options.BaseUrl = None, assigned: options.Set = None) -> None:
+    """Send the forty sample traces of the demo to your Langfuse and wait until it shows them; `hunkwatch run` then scores them."""
+    loaded = options.load(config, {"langfuse.base_url": base_url}, assigned, required=settings.CREDENTIALS)
+    from hunkwatch.demo.seed import seed as plant  # noqa: PLC0415 - the SDK takes a second to load
+
+    planted = plant(loaded.settings.langfuse)
+    printing.show(f"{planted.traces} traces with {planted.observations} observations can be seen in {loaded.settings.langfuse.base_url}")
 
 
 def sandbox(

@@ -1,5 +1,1 @@
-"""The demo: a sandbox Langfuse, forty traces of coding agents, the real worker, and what it found. Needs the extra ``demo``."""
-
-from hunkwatch.demo.stage import Played, main, run
-
-__all__ = ["Played", "main", "run"]
+"""Forty traces of agents: shown on a sandbox with the real worker (``stage``, extra ``demo``), or sent to any Langfuse (``seed``)."""
