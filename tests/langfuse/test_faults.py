@@ -19,7 +19,7 @@ from hunkwatch.langfuse.faults import Missing, Right, SingleWanted, Unanswered
     [
         (400, Refused),
         (401, Halt),
-        (403, Halt),
+        (403, faults.Forbidden),
         (404, Missing),
         (405, Missing),
         (408, RetryLater),

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from hunkwatch.sandbox import Habits, Plan, Sandbox
+from hunkwatch.sandbox import Access, Habits, Plan, Project, Sandbox
 
 Make = Callable[..., Any]
 READINGS = (
@@ -143,6 +143,73 @@ async def test_dashboards_keep_their_rules(serve: Make) -> None:
     after = (await served.client.delete(f"{widgets}/{made}")).status_code
     assert (400, ["scores-numeric" in bad.json()["details"]["allowedValues"]]) == (bad.status_code, [True])
     assert ((0, 0, 6, 6), 6, 409, 200, 200) == (tuple(tile[key] for key in ("x", "y", "width", "height")), moved["x"], kept, gone, after)
+
+
+CHART = {
+    "name": "w",
+    "view": "scores-numeric",
+    "dimensions": [],
+    "metrics": [{"measure": "count", "agg": "count"}],
+    "filters": [],
+    "chartType": "VERTICAL_BAR",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"name": ""}, "name"),
+        ({"view": "traces"}, "view"),
+        ({"chartType": "BAR"}, "chartType"),
+        ({"metrics": []}, "metrics"),
+        ({"metrics": [{"measure": "latency", "agg": "count"}]}, "measure"),
+        ({"metrics": [{"measure": "count", "agg": "mean"}]}, "agg"),
+        ({"view": "scores-categorical", "metrics": [{"measure": "value", "agg": "sum"}]}, "measure"),
+        ({"dimensions": [{"field": "name"}, {"field": "environment"}]}, "dimensions"),
+        ({"dimensions": [{"field": "metadata"}]}, "dimensions.field"),
+        ({"dimensions": [{"field": "stringValue"}]}, "dimensions.field"),
+        ({"dimensions": [{"field": "traceId"}]}, "chartConfig.row_limit"),
+        ({"dimensions": [{"field": "traceId"}], "chartType": "BAR_TIME_SERIES"}, "dimensions.field"),
+        ({"filters": [{"column": "observationId", "type": "string", "operator": "=", "value": "x"}]}, "filters.column"),
+        ({"filters": [{"column": "value", "type": "string", "operator": "=", "value": "1"}]}, "filters.type"),
+        ({"filters": [{"column": "metadata", "type": "stringObject", "operator": "=", "value": "1"}]}, "filters.type"),
+        ({"chartConfig": {"type": "PIE"}}, "chartConfig.type"),
+        ({"chartConfig": {"type": "VERTICAL_BAR", "row_limit": 1001}}, "chartConfig.row_limit"),
+        ({"chartConfig": {"type": "VERTICAL_BAR", "bins": 5}}, "chartConfig.bins"),
+        ({"chartType": "BAR_TIME_SERIES", "chartConfig": {"row_limit": 5}}, "chartConfig.row_limit"),
+        ({"dimensions": None}, "dimensions"),
+    ],
+)
+async def test_a_widget_that_langfuse_refuses_is_refused(change: dict[str, Any], field: str, serve: Make) -> None:
+    """With 400 and the field in the words of the unstable API; the same widget without the change is taken."""
+    served = await serve()
+    path = "/api/public/unstable/dashboard-widgets"
+
+    bad = await served.client.post(path, json={**CHART, **change})
+    good = await served.client.post(path, json=CHART)
+
+    assert (400, "invalid_request", field, 200) == (bad.status_code, bad.json()["code"], bad.json()["details"]["field"], good.status_code)
+
+
+@pytest.mark.parametrize(
+    ("access", "may"),
+    [(Access.PROJECT, {"read", "score", "ingest", "config"}), (Access.READ_ONLY, {"read"}), (Access.SCORES_ONLY, {"score", "ingest"})],
+)
+async def test_a_key_may_be_held_to_reading_or_to_scores(access: Access, may: set[str], serve: Make) -> None:
+    """Everything else is a 403, before any rate limit; health asks for no key."""
+    served = await serve(mode="dual", projects=(Project(access=access),))
+    tries = {
+        "read": ("GET", "v2/observations", None),
+        "score": ("POST", "scores", {"traceId": "t", "name": "q", "value": 1}),
+        "ingest": ("POST", "ingestion", {"batch": []}),
+        "config": ("POST", "score-configs", {"name": "q", "dataType": "NUMERIC"}),
+    }
+
+    answers = {what: await served.client.request(method, f"/api/public/{path}", json=body) for what, (method, path, body) in tries.items()}
+
+    assert may == {what for what, answer in answers.items() if answer.status_code < 300}
+    assert {"Access denied - insufficient permissions for this endpoint"} >= {answers[what].json()["message"] for what in set(tries) - may}
+    assert (await served.client.get("/api/public/health")).status_code == 200
 
 
 async def test_an_archived_config_is_listed_and_takes_no_scores(serve: Make) -> None:

@@ -1,10 +1,11 @@
-"""The long work that somebody starts by hand: one function a verb, as in ``app``, which opens what it needs.
+"""The work that somebody starts by hand: one function a verb, as in ``app``, which opens what it needs.
 
-Each ends by itself, goes on where an interruption left it, and tells how far it got.
+Each ends by itself and goes on where an interruption left it; long work tells how far it got.
 """
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -13,21 +14,24 @@ from hunkwatch import app
 from hunkwatch.core import evaluate
 from hunkwatch.core.window import Window
 from hunkwatch.daemon import backfill as filling
-from hunkwatch.daemon import handover, once, reports
+from hunkwatch.daemon import estimating, handover, once, reports
 from hunkwatch.daemon import purge as purging
 from hunkwatch.daemon import rescore as rescoring
 from hunkwatch.daemon.clock import SystemClock
 from hunkwatch.daemon.progress import Progress
-from hunkwatch.errors import Exit, Halt
+from hunkwatch.errors import Exit, Halt, HunkwatchError
 from hunkwatch.report import Report, reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
     from datetime import datetime, timedelta
 
     from hunkwatch.bulk import settle
     from hunkwatch.daemon.progress import Tell
     from hunkwatch.events import Emit, Event
+    from hunkwatch.langfuse import Langfuse
+    from hunkwatch.langfuse.http import Http
+    from hunkwatch.langfuse.setup import Hand, Step
     from hunkwatch.ports import Clock, LedgerEntry
     from hunkwatch.report import Asked
     from hunkwatch.report.made import Link
@@ -205,3 +209,87 @@ def stretch(since: datetime, until: datetime | None, *, again: bool = False, now
     if since >= end:
         raise ValueError("nothing lies between the two times")
     return filling.Stretch(Window(since, end), again)
+
+
+# ---------------------------------------------------------------- what stands in Langfuse beside the scores
+
+
+@dataclass(frozen=True, slots=True)
+class SetupReport:
+    """What a setup did, or would do. ``dashboard`` is its address, ``remark`` why there is none; ``cost`` a sentence."""
+
+    project: str
+    steps: Sequence[Step]
+    dashboard: str = ""
+    remark: str = ""
+    cost: str = ""
+
+
+async def set_up(settings: Settings, *, clock: Clock | None = None) -> SetupReport:
+    """Put up score configs and a dashboard, or bring them back to what they should be."""
+    from hunkwatch.langfuse import setup  # noqa: PLC0415 (adapters are imported where they are opened)
+
+    return await _put_up(settings, setup.Writing, clock or SystemClock())
+
+
+async def rehearse_set_up(settings: Settings, *, clock: Clock | None = None) -> SetupReport:
+    """Say what a setup would do; writes nothing."""
+    from hunkwatch.langfuse import setup  # noqa: PLC0415 (adapters are imported where they are opened)
+
+    return await _put_up(settings, setup.Looking, clock or SystemClock())
+
+
+async def take_down(settings: Settings, *, clock: Clock | None = None) -> SetupReport:
+    """Remove the dashboard with its widgets and archive the score configs."""
+    from hunkwatch.langfuse import setup  # noqa: PLC0415 (adapters are imported where they are opened)
+
+    return await _take_down(settings, setup.Writing, clock or SystemClock())
+
+
+async def rehearse_take_down(settings: Settings, *, clock: Clock | None = None) -> SetupReport:
+    """Say what would be removed; writes nothing."""
+    from hunkwatch.langfuse import setup  # noqa: PLC0415 (adapters are imported where they are opened)
+
+    return await _take_down(settings, setup.Looking, clock or SystemClock())
+
+
+async def cost(settings: Settings, *, clock: Clock | None = None) -> str:
+    """Say in a sentence what a month would come to, from the last day's data; writes nothing."""
+    from hunkwatch.langfuse import FEW_ATTEMPTS  # noqa: PLC0415 (adapters are imported where they are opened)
+
+    clock = clock or SystemClock()
+    try:
+        async with _talking(settings, clock, attempts=FEW_ATTEMPTS) as langfuse:
+            return str(await estimating.estimate(langfuse.source, settings, now=clock.now()))
+    except HunkwatchError as error:
+        return f"not known: {error}"
+
+
+@asynccontextmanager
+async def _talking(settings: Settings, clock: Clock, **patience: int) -> AsyncIterator[Langfuse]:
+    from hunkwatch.langfuse import Reading, open_langfuse  # noqa: PLC0415 (adapters are imported where they are opened)
+
+    reading = Reading(settings.select, settings.discover)
+    async with open_langfuse(settings.langfuse, clock=clock, emit=_nobody_listens, reading=reading, **patience) as langfuse:
+        yield langfuse
+
+
+async def _put_up(settings: Settings, hand: Callable[[Http], Hand], clock: Clock) -> SetupReport:
+    from hunkwatch.langfuse import setup  # noqa: PLC0415 (adapters are imported where they are opened)
+
+    async with _talking(settings, clock) as langfuse:
+        steps, dashboard = await langfuse.put_up(hand)
+        project, server = langfuse.abilities.project_id, langfuse.abilities.server
+    told = await cost(settings, clock=clock)
+    if isinstance(dashboard, setup.NoDashboards):
+        remark = f"Langfuse {server} has no API for dashboards, so it gets none: they came with {setup.DASHBOARDS_SINCE}"
+        return SetupReport(project, steps, remark=remark, cost=told)
+    return SetupReport(project, steps, app.links(settings, project).dashboard(dashboard) if dashboard else "", cost=told)
+
+
+async def _take_down(settings: Settings, hand: Callable[[Http], Hand], clock: Clock) -> SetupReport:
+    async with _talking(settings, clock) as langfuse:
+        return SetupReport(langfuse.abilities.project_id, await langfuse.take_down(hand))
+
+
+def _nobody_listens(_event: Event) -> None: ...

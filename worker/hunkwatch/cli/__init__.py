@@ -27,6 +27,7 @@ from hunkwatch.cli import (
     rescore,
     run,
     score,
+    setup,
 )
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ _DAILY, _LONG, _LOOK, _TRY = "Work", "Long work", "Look", "Try"
 app.command(rich_help_panel=_DAILY)(run.run)
 app.command(rich_help_panel=_DAILY)(inspect.check)
 app.command(rich_help_panel=_DAILY)(inspect.status)
+app.command(rich_help_panel=_DAILY)(setup.setup)
 app.add_typer(dead_letters.verbs, name="dead-letters", rich_help_panel=_DAILY)
 app.command(rich_help_panel=_LONG)(backfill.backfill)
 app.command(rich_help_panel=_LONG)(rescore.rescore)

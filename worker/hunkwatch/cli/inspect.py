@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from hunkwatch import app, settings
+from hunkwatch import app, errands, settings
 from hunkwatch.cli import options, printing
 from hunkwatch.errors import Exit
 from hunkwatch.settings import duration
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from hunkwatch.ports import Status
+
+
+_UNHEARD = {Exit.UNAVAILABLE, Exit.PERMISSION}
+"""What a finding ends with where asking Langfuse for more is of no use."""
 
 
 def check(  # noqa: PLR0913 - each is a flag
@@ -51,6 +55,8 @@ def check(  # noqa: PLR0913 - each is a flag
         findings = [app.Finding("configuration", ok=True, message=f"{place}; {len(loaded.origins)} settings given")]
         findings += [app.Finding("configuration", ok=True, message=f"{old.old} is the old name of {old.new}") for old in loaded.deprecated]
         findings += asyncio.run(app.check(loaded.settings))
+        if not any(finding.exit in _UNHEARD for finding in findings):
+            findings.append(app.Finding("cost", ok=True, message=asyncio.run(errands.cost(loaded.settings))))
         values = settings.redacted(loaded.settings)
         given = {key: {"value": values[key], "from": origin} for key, origin in sorted(loaded.origins.items())}
     if as_json:

@@ -6,7 +6,7 @@ page's bytes and an ``Observation``.
 
 from hunkwatch.langfuse.check import Found
 from hunkwatch.langfuse.links import Links
-from hunkwatch.langfuse.opening import Langfuse, Reading, check_langfuse, open_langfuse
+from hunkwatch.langfuse.opening import FEW_ATTEMPTS, Langfuse, Reading, check_langfuse, open_langfuse
 from hunkwatch.langfuse.probe import Abilities, Reader, Writer
 
-__all__ = ["Abilities", "Found", "Langfuse", "Links", "Reader", "Reading", "Writer", "check_langfuse", "open_langfuse"]
+__all__ = ["FEW_ATTEMPTS", "Abilities", "Found", "Langfuse", "Links", "Reader", "Reading", "Writer", "check_langfuse", "open_langfuse"]

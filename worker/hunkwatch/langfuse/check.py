@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from hunkwatch.errors import Exit, Halt, HunkwatchError, Refused, RetryLater
 from hunkwatch.langfuse import wire
+from hunkwatch.langfuse.faults import Forbidden, Right, forbidden
 from hunkwatch.langfuse.http import Route
-from hunkwatch.langfuse.probe import HEALTH, OBSERVATIONS_V1, OBSERVATIONS_V2, Reader, Writer, probe
+from hunkwatch.langfuse.probe import HEALTH, OBSERVATIONS_V1, OBSERVATIONS_V2, Reader, Writer, probe, writer_for
 from hunkwatch.langfuse.writer import INGESTION, SCORES
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ async def look(http: Http, clock: Clock, *, base_url: str) -> list[Found]:
     """Return every finding, in the order of a talk with the server."""
     found: list[Found] = []
     date: datetime | None = None
+    version = ""
     try:
         health = await http.get(HEALTH, route=Route.HEALTH)
         date = health.date
@@ -50,30 +52,33 @@ async def look(http: Http, clock: Clock, *, base_url: str) -> list[Found]:
         found.append(_wrong("server", error))
     if not found[0].ok:
         return found
-    abilities = await _probe(http, found, base_url=base_url, now=clock.now())
-    if abilities is not None:
-        await _may_read(http, found, abilities)
-        await _may_write(http, found, abilities)
+    try:
+        abilities = await probe(http, base_url=base_url, now=clock.now())
+    except Forbidden as error:
+        # A key that may do something shows by what it may do, asked one by one.
+        found.append(_wrong("credentials", error))
+        await _may_read(http, found, Reader.V2)
+        await _may_write(http, found, writer_for(version, base_url=base_url))
+    except HunkwatchError as error:
+        found.append(_wrong("credentials", error))
+    else:
+        _tell_abilities(found, abilities)
+        await _may_read(http, found, abilities.reader)
+        await _may_write(http, found, abilities.writer)
     if date is not None:
         _compare_clocks(found, date, clock.now())
     return found
 
 
-async def _probe(http: Http, found: list[Found], *, base_url: str, now: datetime) -> Abilities | None:
-    try:
-        abilities = await probe(http, base_url=base_url, now=now)
-    except HunkwatchError as error:
-        found.append(_wrong("credentials", error))
-        return None
+def _tell_abilities(found: list[Found], abilities: Abilities) -> None:
     found.append(_ok("credentials", f"project {abilities.project_name or abilities.project_id}"))
     found.append(_ok("reader", f"{abilities.reader}, since {abilities.why}"))
     found.append(_ok("writer", f"{abilities.writer}, since {abilities.why}"))
-    return abilities
 
 
-async def _may_read(http: Http, found: list[Found], abilities: Abilities) -> None:
+async def _may_read(http: Http, found: list[Found], reader: Reader) -> None:
     try:
-        if abilities.reader is Reader.V2:
+        if reader is Reader.V2:
             await http.get(OBSERVATIONS_V2, route=Route.OBSERVATIONS_V2, query=wire.query(fields=wire.LEAST_FIELDS, limit=1))
         else:
             await http.get(OBSERVATIONS_V1, route=Route.OBSERVATIONS_V1, query=wire.query(limit=1))
@@ -83,9 +88,9 @@ async def _may_read(http: Http, found: list[Found], abilities: Abilities) -> Non
         found.append(_ok("may read observations", "yes"))
 
 
-async def _may_write(http: Http, found: list[Found], abilities: Abilities) -> None:
+async def _may_write(http: Http, found: list[Found], writer: Writer) -> None:
     subject = "may write scores"
-    if abilities.writer is Writer.LIST:
+    if writer is Writer.LIST:
         path, route, body = SCORES, Route.SCORES_WRITE, b"[{}]"
     else:
         path, route, body = INGESTION, Route.INGESTION, b'{"batch":[{"type":"score-create"}]}'
@@ -98,8 +103,7 @@ async def _may_write(http: Http, found: list[Found], abilities: Abilities) -> No
     else:
         told = [event.status for event in wire.event_answers(answer.content)]
         if any(status in {401, 403} for status in told):
-            mend = "Use a project API key that may read observations and write scores."
-            found.append(Found(subject, ok=False, message="this key may not write scores", mend=mend, exit=Exit.PERMISSION))
+            found.append(_wrong(subject, forbidden("Langfuse refused the event", Right.WRITE)))
         else:
             found.append(_ok(subject, "yes (an invalid body was refused as invalid, nothing was written)"))
 

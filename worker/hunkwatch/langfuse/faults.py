@@ -23,7 +23,6 @@ SUSPENDED = timedelta(minutes=10)
 """How long an organisation over its usage threshold is left alone."""
 
 MEND_ADDRESS = "Check LANGFUSE_BASE_URL: scheme, host and base path, without /api or /project."
-MEND_KEY = "Use the public and secret key of a project that may read observations and write scores."
 
 
 class Right(Enum):
@@ -34,6 +33,19 @@ class Right(Enum):
     WRITE = "write scores"
     DELETE = "delete scores"
     SET_UP = "change score configs and dashboards"
+
+
+_MENDS = {
+    Right.LOOK: "Use the public and the secret key of a project: this key may at most write scores.",
+    Right.READ: "Use a key of the project that may read observations too: one that may only write scores is not enough.",
+    Right.WRITE: "Use a key of the project that may write scores too: with one that may only read, `hunkwatch run --dry-run` works.",
+    Right.DELETE: "Use a key of the project that may delete scores too: scores that no longer follow from the data are withdrawn.",
+    Right.SET_UP: "Use a key of the project that may write: with one that may only read, `hunkwatch setup --dry-run` works.",
+}
+
+
+class Forbidden(Halt):
+    """The key is known and may not do this."""
 
 
 class Missing(Refused):
@@ -88,9 +100,9 @@ def refusal(  # noqa: PLR0913 - an answer has these parts
             return SingleWanted(told) if single else Refused(told)
 
 
-def forbidden(told: str, right: Right) -> Halt:
+def forbidden(told: str, right: Right) -> Forbidden:
     """Say what exactly the key may not do."""
-    return Halt(f"{told} (this key may not {right.value})", mend=MEND_KEY, exit_code=Exit.PERMISSION)
+    return Forbidden(f"{told} (this key may not {right.value})", mend=_MENDS[right], exit_code=Exit.PERMISSION)
 
 
 def not_langfuse(what: str, *, proven: bool) -> HunkwatchError:

@@ -16,7 +16,7 @@ import httpx
 from hunkwatch import events
 from hunkwatch.core import discover
 from hunkwatch.errors import Exit, Halt, HunkwatchError, RetryLater
-from hunkwatch.langfuse import check, configs, wire
+from hunkwatch.langfuse import check, configs, setup, wire
 from hunkwatch.langfuse.faults import Missing, SingleWanted
 from hunkwatch.langfuse.http import ATTEMPTS, Http, Route
 from hunkwatch.langfuse.probe import HEALTH, Abilities, Reader, Writer, probe
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hunkwatch.core.model import Observation
     from hunkwatch.core.window import Window
     from hunkwatch.events import Emit
+    from hunkwatch.langfuse.setup import Hand, NoDashboards, Step
     from hunkwatch.ports import Clock, ObservationSource, Page, Parcel, Receipt, ScoreSink, SeenScore
     from hunkwatch.settings import LangfuseSection
 
@@ -42,7 +43,8 @@ LOOK_AGAIN = 900.0
 """Seconds between looks at the server's version."""
 
 _CONNECTIONS = httpx.Limits(max_connections=8, max_keepalive_connections=4)
-_CHECK_ATTEMPTS = 2
+FEW_ATTEMPTS = 2
+"""For somebody who waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,14 @@ class Langfuse:
         """Ask for the deletion of one score; see ``ports.ScoreSink``."""
         await self._noticing(lambda: self._sink.withdraw(score_id))
 
+    async def put_up(self, hand: Callable[[Http], Hand]) -> tuple[Sequence[Step], str | NoDashboards]:
+        """Put up score configs and a dashboard, or rehearse it; see ``setup``."""
+        return await setup.put_up(self._http, hand(self._http))
+
+    async def take_down(self, hand: Callable[[Http], Hand]) -> Sequence[Step]:
+        """Take them down, or rehearse it; see ``setup``."""
+        return await setup.take_down(self._http, hand(self._http))
+
     async def probe(self) -> Abilities:
         """Find out anew who answers, and say so where that changed."""
         before = self._abilities
@@ -183,9 +193,11 @@ class Langfuse:
 
 
 @asynccontextmanager
-async def open_langfuse(section: LangfuseSection, *, clock: Clock, emit: Emit, reading: Reading | None = None) -> AsyncIterator[Langfuse]:
+async def open_langfuse(
+    section: LangfuseSection, *, clock: Clock, emit: Emit, reading: Reading | None = None, attempts: int = ATTEMPTS
+) -> AsyncIterator[Langfuse]:
     """Probe the server and open its project; raises Halt when going on makes no sense, RetryLater when the server is away."""
-    async with _conversation(section, clock=clock, emit=emit) as http:
+    async with _conversation(section, clock=clock, emit=emit, attempts=attempts) as http:
         abilities = await probe(http, base_url=section.base_url, now=clock.now())
         fitting = await configs.fitting(http)
         yield Langfuse(http, abilities, fitting, base_url=section.base_url, reading=reading or Reading(), clock=clock, emit=emit)
@@ -193,7 +205,7 @@ async def open_langfuse(section: LangfuseSection, *, clock: Clock, emit: Emit, r
 
 async def check_langfuse(section: LangfuseSection, *, clock: Clock, emit: Emit) -> Sequence[check.Found]:
     """Look at everything that a worker needs of the server, in one pass, without writing anything."""
-    async with _conversation(section, clock=clock, emit=emit, attempts=_CHECK_ATTEMPTS) as http:
+    async with _conversation(section, clock=clock, emit=emit, attempts=FEW_ATTEMPTS) as http:
         return await check.look(http, clock, base_url=section.base_url)
 
 

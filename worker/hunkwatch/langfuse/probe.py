@@ -89,7 +89,7 @@ async def probe(http: Http, *, base_url: str, now: datetime) -> Abilities:
         raise Halt("the key belongs to no project", mend="Use a project API key, not one of an organisation.", exit_code=Exit.PERMISSION)
     http.project = project.id
     on_cloud = is_cloud(base_url)
-    writer = Writer.LIST if on_cloud or numbers(version) >= LISTS_FROM else Writer.INGESTION
+    writer = writer_for(version, base_url=base_url)
     lately = Window(now - LATELY, now + AHEAD)
     in_v2 = await _newest(http, OBSERVATIONS_V2, Route.OBSERVATIONS_V2, wire.query(fields=wire.LEAST_FIELDS, limit=1, window=lately))
     if in_v2 or on_cloud:
@@ -100,6 +100,11 @@ async def probe(http: Http, *, base_url: str, now: datetime) -> Abilities:
     who = "Langfuse Cloud" if on_cloud else f"a self-hosted {version}"
     wrote = "takes lists of scores" if writer is Writer.LIST else "takes scores as ingestion events"
     return Abilities(version, project.id, project.name, reader, writer, f"{who} {why} and {wrote}", settled)
+
+
+def writer_for(version: str, *, base_url: str) -> Writer:
+    """Return the way of writing that a server of this version takes."""
+    return Writer.LIST if is_cloud(base_url) or numbers(version) >= LISTS_FROM else Writer.INGESTION
 
 
 def is_cloud(base_url: str) -> bool:

@@ -2,6 +2,6 @@
 
 from hunkwatch.sandbox.habits import Delays, Fault, Habits, Plan, Wrong
 from hunkwatch.sandbox.sandbox import Sandbox, serve
-from hunkwatch.sandbox.state import Project
+from hunkwatch.sandbox.state import Access, Project
 
-__all__ = ["Delays", "Fault", "Habits", "Plan", "Project", "Sandbox", "Wrong", "serve"]
+__all__ = ["Access", "Delays", "Fault", "Habits", "Plan", "Project", "Sandbox", "Wrong", "serve"]

@@ -85,6 +85,7 @@ class Application:
         if endpoint.legacy and not self.state.reads_v1:
             raise Answer(404, {"message": answers.EVENTS_ONLY})
         room = gate.enter(self.state, request.headers.get("authorization"), with_public_key=endpoint.public_key)
+        gate.allow(room, method=method, path=path.removeprefix(PREFIX))
         self.limits.spend(endpoint.bucket, self.state.habits.plan, self.state.now(), method=method, path=path)
         request.scope["path_params"] = params
         return await endpoint.handler(Call(self.state, room, request))

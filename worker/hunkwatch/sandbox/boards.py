@@ -10,34 +10,13 @@ from typing import Any
 
 from starlette.datastructures import QueryParams
 
-from hunkwatch.sandbox import moments, pages
+from hunkwatch.sandbox import charts, moments, pages
 from hunkwatch.sandbox.answers import Answer
 
 Kept = dict[str, dict[str, Any]]
-VIEWS = ("observations", "scores-numeric", "scores-boolean", "scores-categorical")
-CHARTS = (
-    "LINE_TIME_SERIES", "AREA_TIME_SERIES", "BAR_TIME_SERIES", "HORIZONTAL_BAR", "VERTICAL_BAR", "PIE", "NUMBER", "HISTOGRAM",
-    "PIVOT_TABLE",
-)  # fmt: skip
-MEASURES = {
-    "observations": None,
-    "scores-numeric": ("count", "value"),
-    "scores-boolean": ("count", "value"),
-    "scores-categorical": ("count",),
-}
-AGGREGATIONS = ("sum", "avg", "count", "max", "min", "p50", "p75", "p90", "p95", "p99", "histogram", "uniq")
 WIDGET = ("name", "description", "view", "dimensions", "metrics", "filters", "chartType", "chartConfig")
 DASHBOARD = ("name", "description", "definition", "filters")
 SIDE = 6
-PIVOT = "PIVOT_TABLE"
-
-
-def refused(message: str, field: str, allowed: object = None) -> Answer:
-    """400 as the unstable API words it."""
-    details = (
-        {"field": field} if allowed is None else {"field": field, "allowedValues": list(allowed) if isinstance(allowed, tuple) else allowed}
-    )
-    return Answer(400, {"message": message, "code": "invalid_request", "details": details})
 
 
 def missing(what: str) -> Answer:
@@ -67,13 +46,13 @@ def get(kept: Kept, id_: str, what: str) -> dict[str, Any]:
 
 def create_widget(kept: Kept, body: object, now: int) -> dict[str, Any]:
     """A new widget, or a 400."""
-    return _keep(kept, _widget(_object(body)), now)
+    return _keep(kept, charts.widget(_object(body)), now)
 
 
 def change_widget(kept: Kept, id_: str, body: object, now: int) -> dict[str, Any]:
     """Change what the body names."""
     old = get(kept, id_, "Widget")
-    return _change(kept, id_, _widget({**{key: old[key] for key in WIDGET}, **_object(body)}), now)
+    return _change(kept, id_, charts.widget({**{key: old[key] for key in WIDGET}, **_object(body)}), now)
 
 
 def delete_widget(widgets: Kept, dashboards: Kept, id_: str) -> dict[str, str]:
@@ -139,7 +118,7 @@ def remove(kept: Kept, id_: str, placement: str, now: int) -> dict[str, str]:
 
 def _object(body: object) -> Mapping[str, Any]:
     if not isinstance(body, Mapping):
-        raise refused("Invalid request body", "body")
+        raise charts.refused("Invalid request body", "body")
     return body
 
 
@@ -154,54 +133,12 @@ def _change(kept: Kept, id_: str, content: Mapping[str, Any], now: int) -> dict[
     return kept[id_]
 
 
-def _one_of(body: Mapping[str, Any], field: str, allowed: tuple[str, ...]) -> None:
-    if body.get(field) not in allowed:
-        raise refused(f"Invalid {field}", field, allowed)
-
-
-def _widget(body: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(body.get("name"), str) or not body["name"]:
-        raise refused("Name is required", "name")
-    _one_of(body, "view", VIEWS)
-    _one_of(body, "chartType", CHARTS)
-    for field in ("dimensions", "metrics", "filters"):
-        if not isinstance(body.get(field, []), list):
-            raise refused(f"Invalid {field}", field)
-    pivot = body["chartType"] == PIVOT
-    if len(body.get("dimensions", [])) > (2 if pivot else 1):
-        raise refused("Too many dimensions", "dimensions")
-    if not body.get("metrics"):
-        raise refused("At least one metric is required", "metrics")
-    for metric in body["metrics"]:
-        measures = MEASURES[body["view"]]
-        if measures is not None:
-            _one_of(metric, "measure", measures)
-        _one_of(metric, "agg", AGGREGATIONS)
-    config = body.get("chartConfig") or {"type": body["chartType"]}
-    if config.get("type") != body["chartType"]:
-        raise refused("chartConfig.type must equal chartType", "chartConfig.type", (body["chartType"],))
-    filters = [
-        {key: condition[key] for key in ("column", "operator", "key", "value", "type") if key in condition}
-        for condition in body.get("filters", [])
-    ]
-    return {
-        "name": body["name"],
-        "description": body.get("description", ""),
-        "view": body["view"],
-        "dimensions": body.get("dimensions", []),
-        "metrics": body["metrics"],
-        "filters": filters,
-        "chartType": body["chartType"],
-        "chartConfig": config,
-    }
-
-
 def _dashboard(body: Mapping[str, Any], widgets: Kept) -> dict[str, Any]:
     if not isinstance(body.get("name"), str) or not body["name"]:
-        raise refused("Name is required", "name")
+        raise charts.refused("Name is required", "name")
     tiles = [_tile(tile, widgets) for tile in (body.get("definition") or {"widgets": []})["widgets"]]
     if len({tile["id"] for tile in tiles}) < len(tiles):
-        raise refused("Placement ids must be unique", "definition.widgets")
+        raise charts.refused("Placement ids must be unique", "definition.widgets")
     return {
         "name": body["name"],
         "description": body.get("description", ""),
@@ -215,5 +152,5 @@ def _tile(tile: Mapping[str, Any], widgets: Kept) -> dict[str, Any]:
         raise missing("Widget")
     for field, least in (("x", 0), ("y", 0), ("width", 1), ("height", 1)):
         if not isinstance(tile.get(field), int) or tile[field] < least:
-            raise refused(f"Invalid {field}", field)
+            raise charts.refused(f"Invalid {field}", field)
     return {"type": "widget", **{key: tile[key] for key in ("id", "widgetId", "x", "y", "width", "height")}}

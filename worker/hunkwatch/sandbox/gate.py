@@ -4,10 +4,11 @@ import base64
 import binascii
 
 from hunkwatch.sandbox.answers import Answer
-from hunkwatch.sandbox.state import Room, State
+from hunkwatch.sandbox.state import Access, Room, State
 
 WRONG_KEY = "Invalid credentials. Confirm that you've configured the correct host."
 NO_HEADER = "No authorization header"
+SCORE_PATHS = ("/scores", "/ingestion")
 TOO_LITTLE = "Access denied - insufficient permissions for this endpoint"
 
 
@@ -31,3 +32,16 @@ def enter(state: State, header: str | None, *, with_public_key: bool) -> Room:
         if room.project.secret_key == secret_key:
             return room
     raise Answer(401, {"message": WRONG_KEY})
+
+
+def allow(room: Room, *, method: str, path: str) -> None:
+    """Let a key that may not do everything do what it may, or raise the 403."""
+    match room.project.access:
+        case Access.READ_ONLY:
+            allowed = method in {"GET", "HEAD"}
+        case Access.SCORES_ONLY:
+            allowed = method == "POST" and path in SCORE_PATHS
+        case _:
+            allowed = True
+    if not allowed:
+        raise Answer(403, {"message": TOO_LITTLE})

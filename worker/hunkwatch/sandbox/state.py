@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from hunkwatch.sandbox import moments
@@ -20,6 +21,14 @@ from hunkwatch.sandbox.shelf import Shelf
 SECOND = 1000
 
 
+class Access(StrEnum):
+    """What a pair of keys may do."""
+
+    PROJECT = "project"
+    READ_ONLY = "read-only"
+    SCORES_ONLY = "scores-only"
+
+
 @dataclass(frozen=True, slots=True)
 class Project:
     """A project and its one pair of keys."""
@@ -29,6 +38,7 @@ class Project:
     secret_key: str = "sk-lf-demo"  # noqa: S105 - the key of a sandbox
     name: str = ""
     organization: str = "sandbox"
+    access: Access = Access.PROJECT
 
 
 @dataclass(slots=True)

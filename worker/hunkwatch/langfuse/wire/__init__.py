@@ -1,8 +1,8 @@
 """Langfuse's own spelling, both ways: no file outside this folder knows a camelCase key.
 
 ``rows`` decodes observations, ``asking`` spells questions for them, ``scores`` spells and decodes scores, ``tables`` spells the filters
-of the UI, ``answers`` reads everything else a server says. Nothing here raises on what a row holds. The forms are those of the recorded
-exchanges and of the SDK 5's types.
+of the UI, ``kept``, ``configs`` and ``boards`` are about what ``setup`` puts up, ``answers`` reads everything else a server says. Nothing
+here raises on what a row holds. The forms are those of the recorded exchanges and of the SDK 5's types.
 """
 
 from hunkwatch.langfuse.wire.answers import Limit, Named, TraceContext, limit_of, message_of, project_of, trace_of, version_of, wants_single
@@ -20,12 +20,25 @@ from hunkwatch.langfuse.wire.asking import (
     query,
     spelled,
 )
+from hunkwatch.langfuse.wire.boards import (
+    CHARTS,
+    MARK,
+    TITLE,
+    Chart,
+    dashboard_body,
+    mark_of,
+    new_dashboard,
+    tile_body,
+    tile_id,
+    tiles_of,
+    widget_body,
+)
+from hunkwatch.langfuse.wire.configs import Config, archiving, config_body, config_change, config_of, configs_of
+from hunkwatch.langfuse.wire.kept import Kept, changes, kept, kept_page
 from hunkwatch.langfuse.wire.rows import EPOCH, ObservationPage, observation, observation_of, observations, observations_v2
 from hunkwatch.langfuse.wire.scores import (
-    Config,
     EventAnswer,
     batch,
-    configs_of,
     encoded,
     event_answers,
     ingestion_event,
@@ -39,31 +52,46 @@ from hunkwatch.langfuse.wire.scores import (
 from hunkwatch.langfuse.wire.tables import is_root, low_score, observation_query, table_query
 
 __all__ = [
+    "CHARTS",
     "DISCOVERY_FIELDS",
     "EPOCH",
     "LEAST_FIELDS",
+    "MARK",
     "MARKER",
+    "TITLE",
     "TOOL",
     "WHOLE_FIELDS",
+    "Chart",
     "Config",
     "EventAnswer",
+    "Kept",
     "Limit",
     "Named",
     "ObservationPage",
     "TraceContext",
+    "archiving",
     "batch",
     "by_id",
+    "changes",
+    "config_body",
+    "config_change",
+    "config_of",
     "configs_of",
+    "dashboard_body",
     "discovery",
     "encoded",
     "event_answers",
     "ingestion_event",
     "is_root",
+    "kept",
+    "kept_page",
     "limit_of",
     "list_told",
     "listed_score",
     "low_score",
+    "mark_of",
     "message_of",
+    "new_dashboard",
     "none_of",
     "observation",
     "observation_of",
@@ -80,7 +108,11 @@ __all__ = [
     "seen_scores",
     "spelled",
     "table_query",
+    "tile_body",
+    "tile_id",
+    "tiles_of",
     "trace_of",
     "version_of",
     "wants_single",
+    "widget_body",
 ]

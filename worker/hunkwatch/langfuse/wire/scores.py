@@ -1,4 +1,4 @@
-"""Scores as they are written and as they are shown, and the configs that validate them."""
+"""Scores as they are written and as they are shown."""
 
 from __future__ import annotations
 
@@ -145,42 +145,3 @@ def _seen_score(row: Mapping[str, Any]) -> SeenScore | None:
     shown = value if isinstance(value, str) else float(value)
     at = at.astimezone(UTC) if at.tzinfo is not None else at.replace(tzinfo=UTC)
     return SeenScore(identity, name, shown, at, fingerprint if isinstance(fingerprint, str) else "")
-
-
-# ---------------------------------------------------------------- configs
-
-
-class Config(NamedTuple):
-    """A score config, as far as it decides whether our scores fit."""
-
-    id: str
-    name: str
-    data_type: str
-    archived: bool
-    low: float | None
-    high: float | None
-    labels: frozenset[str]
-
-
-def configs_of(content: bytes) -> tuple[list[Config], int]:
-    """Return the score configs of a page, and how many pages there are."""
-    meta = json_object(content).get("meta")
-    pages = meta.get("totalPages") if isinstance(meta, dict) else None
-    return [config for config in map(_config, json_rows(content)) if config], pages if isinstance(pages, int) else 1
-
-
-def _config(row: Mapping[str, Any]) -> Config | None:
-    if not isinstance(row.get("id"), str):
-        return None
-    categories = row.get("categories")
-    labels = [each.get("label") for each in categories if isinstance(each, dict)] if isinstance(categories, list) else []
-    low, high = row.get("minValue"), row.get("maxValue")
-    return Config(
-        id=row["id"],
-        name=str(row.get("name")),
-        data_type=str(row.get("dataType")),
-        archived=row.get("isArchived") is True,
-        low=low if isinstance(low, int | float) else None,
-        high=high if isinstance(high, int | float) else None,
-        labels=frozenset(label for label in labels if isinstance(label, str)),
-    )
