@@ -63,3 +63,18 @@ def test_there_is_nothing_else() -> None:
     """A name that the package does not have is an error, as with any module."""
     with pytest.raises(AttributeError, match="score_patches"):
         _ = hunkwatch.score_patches  # type: ignore[attr-defined] - that is the point
+
+
+def test_the_next_generation_tells_what_became_of_a_call() -> None:
+    """A call that only a model asked for learns its outcome from the generation behind it in the same trace, and from no other."""
+    call = {"type": "tool_call", "id": "call_1", "name": "apply_patch", "arguments": {"input": PATCH}}
+    history = [{"role": "tool", "tool_call_id": "call_1", "content": "apply_patch verification failed: no such line"}]
+    asked = hunkwatch.Observation("g1", "t", START, type="GENERATION", output=[{"role": "assistant", "parts": [call]}])
+    later = hunkwatch.Observation("g2", "t", START + timedelta(seconds=9), type="GENERATION", input=history)
+
+    outcomes = [
+        [call.outcome.value for trace in hunkwatch.score_observations(rows) for call in trace.calls]
+        for rows in ([asked], [later, asked], [asked, later._replace(trace_id="u")], [asked, later._replace(start_time=START)])
+    ]
+
+    assert outcomes == [["unknown"], ["failed"], ["unknown"], ["failed"]]

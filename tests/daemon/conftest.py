@@ -275,3 +275,9 @@ async def world(clock: FakeClock, tmp_path: Path) -> AsyncIterator[World]:
     sandbox = Sandbox(projects=(KEYS,), now=clock.now)
     async with sandbox.serving() as base_url:
         yield World(clock, tmp_path, base_url, sandbox)
+
+
+@pytest.fixture
+def stamped() -> Callable[[datetime], str]:
+    """Return how Langfuse spells a time."""
+    return stamp

@@ -112,6 +112,15 @@ class TracesRolledUp:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswersSought:
+    """The next generations of some sessions were read for what became of calls; ``answered`` observations learned of it."""
+
+    project: str
+    asked: int
+    answered: int
+
+
+@dataclass(frozen=True, slots=True)
 class ScoresSent:
     """One batch was offered to Langfuse."""
 
@@ -275,6 +284,7 @@ Event = (
     | CallFound
     | LagSeen
     | TracesRolledUp
+    | AnswersSought
     | ScoresSent
     | ScoreValueSent
     | ScoresSeen

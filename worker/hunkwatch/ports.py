@@ -75,6 +75,14 @@ class ObservationSource(Protocol):
         """
         ...
 
+    async def following(self, observations: Sequence[Observation]) -> Mapping[ObservationKey, Observation]:
+        """Return, by observation, the first generation that began after its end in the same session, or trace where it has no session.
+
+        Input and output may be missing: ``read`` follows. One that has none is left out, and one that comes a day later is none. A
+        bounded number of requests; only id, trace, start and end of the observations are looked at.
+        """
+        ...
+
     async def fetch(self, *, trace_id: str | None = None, observation_id: str | None = None) -> Sequence[Observation]:
         """Return whole observations by trace or by id, for ``explain``; empty when there is none."""
         ...

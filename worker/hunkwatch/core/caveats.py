@@ -96,6 +96,7 @@ SHAPES = {
 """Each shape in words, without the full stop."""
 
 FLAGS = {
+    "answered": "what became of the call is told by a later message of its session",
     "also_in": "another trace holds a copy of the call",
     "files_capped": "the patch touches more files than are kept; the totals are exact",
     "places_capped": "more hunks are blind or retyped than are kept by line; the totals are exact",

@@ -114,12 +114,17 @@ def _says_nothing(io: object) -> bool:
     return isinstance(io, str) and "atch" not in io
 
 
-def answers(observation: Observation) -> dict[str, Outcome]:
-    """Return the outcomes of earlier calls, by call id, that the input of a generation tells: the conversation so far."""
+def answers(observation: Observation, patches: Mapping[str, int] | None = None) -> dict[str, Outcome]:
+    """Return the outcomes of earlier calls that the input of a generation tells: the conversation so far.
+
+    ``patches`` names the calls that are asked for, by call id, and how many patches each carries; without it, every result counts as one's.
+    """
     if observation.type not in _MODEL:
         return {}
     history, _ = _value(observation.input)
-    return {call_id: outcome.of_result(result) for call_id, result in results.told(history).items()}
+    told = results.told(history)
+    asked = dict.fromkeys(told, 1) if patches is None else patches
+    return {call_id: outcome.of_result(told[call_id], calls=count) for call_id, count in asked.items() if call_id in told}
 
 
 # ---------------------------------------------------------------- what a model asked for

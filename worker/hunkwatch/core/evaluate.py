@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hunkwatch.core import grading, identity, merging, rewriting
+from hunkwatch.core import answering, grading, identity, merging, rewriting
 from hunkwatch.core.basis import Basis
 from hunkwatch.core.model import Score
 from hunkwatch.core.scoring import SCORERS
@@ -30,12 +30,14 @@ class Evaluation:
     """The scores of a trace and of its observations.
 
     ``waits_until`` is the earliest time at which a call that is known only from a request becomes scorable, ``None`` when none
-    waits. ``counted`` are the calls behind the scores, duplicates merged, in order; waiting ones are not among them.
+    waits. ``counted`` are the calls behind the scores, duplicates merged, in order; waiting ones are not among them. ``unanswered`` are
+    the calls, waiting ones too, of which only a later message may tell what became of them.
     """
 
     scores: tuple[Score, ...]
     waits_until: datetime | None
     counted: tuple[GradedCall, ...]
+    unanswered: tuple[GradedCall, ...] = ()
 
 
 def grade(call: Call) -> GradedCall:
@@ -65,8 +67,11 @@ def trace(  # noqa: PLR0913 - the whole contract of the core in one call; all bu
     ``also_in`` holds the ids of calls that other traces have too. Without ``paths``, comments and metadata name no file.
     """
     ready: list[GradedCall] = []
+    unanswered: list[GradedCall] = []
     waits_until: datetime | None = None
     for merged in merging.merge(calls):
+        if answering.is_open(merged.call):
+            unanswered.append(merged.call)
         if merged.settled_at is None or merged.settled_at <= now - request_grace:
             ready.append(merged.call)
         else:
@@ -81,7 +86,7 @@ def trace(  # noqa: PLR0913 - the whole contract of the core in one call; all bu
         scores.extend(_scores(project, Basis.of(its, also_in, paths=paths), observation_id))
     if counted:
         scores.extend(_scores(project, Basis.of(counted, also_in, paths=paths), None))
-    return Evaluation(tuple(scores), waits_until, counted)
+    return Evaluation(tuple(scores), waits_until, counted, tuple(unanswered))
 
 
 def _later(time: datetime, wait: timedelta) -> datetime:

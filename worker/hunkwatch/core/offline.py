@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from hunkwatch.core import caveats, evaluate, grading
+from hunkwatch.core import answering, caveats, evaluate, grading
 from hunkwatch.core.scoring import blind_rewrite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from hunkwatch.core.model import GradedCall, Observation, PatchFacts, Score
 
@@ -51,18 +52,42 @@ def score_patch(text: str) -> PatchScore:
 def score_observations(observations: Iterable[Observation], *, project: str = "") -> tuple[TraceScore, ...]:
     """Find and score every call of the observations, trace by trace, in the order in which the traces come.
 
-    All observations of a trace belong in one call, so that duplicates merge. A call known only from a request counts at once. With the
+    All observations of a trace belong in one call, so that duplicates merge. A call known only from a request counts at once;
+    what became of it is taken from the next generation of the trace where that tells. With the
     ``project`` that Langfuse knows, scores carry the ids that the worker would give them.
     """
     calls: dict[str, list[GradedCall]] = {}
+    conversations: dict[str, list[Observation]] = {}
     for observation in observations:
+        if observation.type == "GENERATION":
+            conversations.setdefault(observation.trace_id, []).append(observation)
         for call in evaluate.grade_observation(observation):
             calls.setdefault(call.trace_id, []).append(call)
     traces: list[TraceScore] = []
     for trace_id, found in calls.items():
-        seen = evaluate.trace(project, found, now=_END_OF_TIME, request_grace=timedelta())
+        told = _answered(found, conversations.get(trace_id, ()))
+        seen = evaluate.trace(project, told, now=_END_OF_TIME, request_grace=timedelta())
         traces.append(TraceScore(trace_id, seen.scores, seen.counted))
     return tuple(traces)
+
+
+def _answered(calls: Sequence[GradedCall], conversation: Sequence[Observation]) -> list[GradedCall]:
+    """Give each call whose own records do not tell its outcome the one that the next generation of its trace tells."""
+    from hunkwatch.core import discover  # noqa: PLC0415 - as in ``evaluate``: scoring one patch needs none of it
+
+    in_order = sorted(conversation, key=lambda row: (row.start_time, row.id))
+    starts = [row.start_time for row in in_order]
+    asked: dict[int, list[GradedCall]] = {}
+    told: list[GradedCall] = []
+    for call in calls:
+        at = bisect_left(starts, answering.ended(call)) if answering.is_open(call) else len(starts)
+        if at < len(starts) and in_order[at].id == call.observation_id:
+            at += 1
+        (asked.setdefault(at, []) if at < len(starts) else told).append(call)
+    for at, its in asked.items():
+        outcomes = discover.answers(in_order[at], answering.counts(its))
+        told += (answering.answered(call, outcomes) for call in its)
+    return told
 
 
 _OF_A_PATCH = ("blind_rewrite_patch", "retyped_lines_patch", "patch_shape")

@@ -88,9 +88,9 @@ def of(level: str, status_message: str, output: object, metadata: Mapping[str, o
     return told or _plain(lowered)
 
 
-def of_result(result: object) -> Outcome:
+def of_result(result: object, *, calls: int = 1) -> Outcome:
     """Return the outcome that a tool's result tells by itself, as a later message carries it."""
-    return of("DEFAULT", "", result, {})
+    return of("DEFAULT", "", result, {}, calls=calls)
 
 
 def _mixed(lowered: str) -> Outcome:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hunkwatch import events
-from hunkwatch.core import evaluate, identity
+from hunkwatch.core import answering, evaluate, identity
 from hunkwatch.core.model import Observation
 from hunkwatch.ports import LedgerEntry, ObservationKey
 
@@ -190,7 +190,7 @@ def _record(project: Project, haul: Haul, row: Observation, graded: _Graded | No
         _put(haul, row, _started(entry, start), touching=start != before.first_start)
         return
     # What cannot be read any more keeps the calls it had: that it changed is known, what it says now is not.
-    calls = before.calls if graded.reason and before is not None else graded.calls
+    calls = before.calls if graded.reason and before is not None else answering.kept(graded.calls, before.calls if before else ())
     entry = LedgerEntry(project.id, key, start, _version(row), graded.fingerprint, calls, haul.now, graded.reason)
     if graded.reason:
         project.emit(events.PoisonSkipped(project.id, key.trace_id, key.observation_id, graded.reason))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from hunkwatch import events
 from hunkwatch.core import evaluate, identity
-from hunkwatch.daemon import moves
+from hunkwatch.daemon import answers, moves
 from hunkwatch.ports import Delivery, LedgerEntry, ObservationKey, OutboxRow, TraceState
 
 if TYPE_CHECKING:
@@ -22,19 +22,22 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from hunkwatch.core.evaluate import Evaluation
+    from hunkwatch.daemon.answers import Question
     from hunkwatch.daemon.project import Project
 
 _MOST_SHARING = 20
 _SOONEST = timedelta(seconds=1)
+_TICK = timedelta(microseconds=1)
 _POISON_PAUSE = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What to commit: changed outbox rows, and every trace's next date."""
+    """What to commit: changed outbox rows, and every trace's next date. ``questions``: what will be asked."""
 
     outbox: tuple[OutboxRow, ...] = ()
     traces: tuple[TraceState, ...] = ()
+    questions: tuple[Question, ...] = ()
 
     @property
     def withdrawn(self) -> int:
@@ -55,11 +58,19 @@ class _Trace:
     also_in: frozenset[str]
 
 
-async def work_out(project: Project, trace_ids: Iterable[str], *, fresh: Sequence[LedgerEntry] = (), now: datetime) -> Outcome:
+async def work_out(
+    project: Project,
+    trace_ids: Iterable[str],
+    *,
+    fresh: Sequence[LedgerEntry] = (),
+    now: datetime,
+    asked_by: datetime | None = None,
+) -> Outcome:
     """Return what the traces want written once ``fresh`` is on record.
 
     Traces of fresh entries count as touched now. Scores of observations are wanted at once, those of the trace when it has been
-    quiet or went on for long enough. Traces that share a call with a fresh entry become due, since both say so.
+    quiet or went on for long enough. Traces that share a call with a fresh entry become due, since both say so. Questions that were
+    due by ``asked_by`` have been put.
     """
     touched = {entry.key.trace_id for entry in fresh}
     ids = sorted({*trace_ids, *touched})
@@ -85,6 +96,7 @@ async def work_out(project: Project, trace_ids: Iterable[str], *, fresh: Sequenc
     results = await asyncio.to_thread(_evaluate_all, project, traces, now)
     rows: list[OutboxRow] = []
     new_states: list[TraceState] = []
+    questions: list[Question] = []
     for trace, evaluation in zip(traces, results, strict=True):
         if isinstance(evaluation, Exception):
             project.emit(events.PoisonSkipped(project.id, trace.id, "", f"scoring failed: {type(evaluation).__name__}"))
@@ -92,10 +104,13 @@ async def work_out(project: Project, trace_ids: Iterable[str], *, fresh: Sequenc
             continue
         roll_at = _roll_at(project, trace, evaluation, now=now)
         rows += _changed(project, trace, evaluation, trace_scores_too=roll_at <= now, now=now)
-        new_states.append(_next_state(trace, evaluation, roll_at=roll_at, now=now))
+        since = trace.state.due_at or now
+        asks = answers.questions(evaluation.unanswered, trace.entries, since=since if asked_by is None else asked_by + _TICK)
+        questions += asks
+        new_states.append(_next_state(trace, evaluation, asks, roll_at=roll_at, now=now))
     shared = _sharing(fresh, elsewhere) - set(ids)
     new_states += await _awakened(project, shared, now=now)
-    return Outcome(tuple(rows), tuple(new_states))
+    return Outcome(tuple(rows), tuple(new_states), tuple(questions))
 
 
 def _laid_over(recorded: Mapping[str, Sequence[LedgerEntry]], fresh: Sequence[LedgerEntry]) -> dict[str, list[LedgerEntry]]:
@@ -131,7 +146,7 @@ async def _awakened(project: Project, trace_ids: set[str], *, now: datetime) -> 
     if not trace_ids:
         return []
     states = await project.store.traces(project.id, sorted(trace_ids))
-    return [replace(state, due_at=now) for state in states.values()]
+    return [replace(state, due_at=min(now, state.due_at or now)) for state in states.values()]
 
 
 def _state(project: Project, trace_id: str, state: TraceState | None, *, now: datetime, touched: bool) -> TraceState:
@@ -170,9 +185,11 @@ def _roll_at(project: Project, trace: _Trace, evaluation: Evaluation, *, now: da
     return now if evaluation.waits_until is None else rolled_at + sweep.rollup_every
 
 
-def _next_state(trace: _Trace, evaluation: Evaluation, *, roll_at: datetime, now: datetime) -> TraceState:
+def _next_state(trace: _Trace, evaluation: Evaluation, asks: Sequence[Question], *, roll_at: datetime, now: datetime) -> TraceState:
     rolled_at = now if roll_at <= now else trace.state.rolled_at
-    waiting = [roll_at] if roll_at > now else []
+    waiting = [question.at for question in asks]
+    if roll_at > now:
+        waiting.append(roll_at)
     if evaluation.waits_until is not None:
         waiting.append(max(evaluation.waits_until, now + _SOONEST))
     return replace(trace.state, due_at=min(waiting, default=None), rolled_at=rolled_at)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hunkwatch.core.window import Window
     from hunkwatch.events import Emit
     from hunkwatch.langfuse.setup import Hand, NoDashboards, Step
-    from hunkwatch.ports import Clock, ObservationSource, Page, Parcel, Receipt, ScoreSink, SeenScore
+    from hunkwatch.ports import Clock, ObservationKey, ObservationSource, Page, Parcel, Receipt, ScoreSink, SeenScore
     from hunkwatch.settings import LangfuseSection
 
     T = TypeVar("T")
@@ -107,6 +107,10 @@ class Langfuse:
     async def read(self, observations: Sequence[Observation]) -> Page:
         """Return the same observations whole; see ``ports.ObservationSource``."""
         return await self._noticing(lambda: self._reader.read(observations))
+
+    async def following(self, observations: Sequence[Observation]) -> Mapping[ObservationKey, Observation]:
+        """Return the next generation of each one's session; see ``ports.ObservationSource``."""
+        return await self._noticing(lambda: self._reader.following(observations))
 
     async def fetch(self, *, trace_id: str | None = None, observation_id: str | None = None) -> Sequence[Observation]:
         """Return whole observations by trace or by id; see ``ports.ObservationSource``."""

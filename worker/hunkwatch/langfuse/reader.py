@@ -12,7 +12,7 @@ from urllib.parse import quote_plus
 
 from hunkwatch.core.window import Window
 from hunkwatch.errors import AskForLess, RetryLater
-from hunkwatch.langfuse import wire
+from hunkwatch.langfuse import following, wire
 from hunkwatch.langfuse.http import Route
 from hunkwatch.langfuse.merging import key_of, merged, not_met_yet
 from hunkwatch.langfuse.probe import OBSERVATIONS_V2
@@ -75,6 +75,10 @@ class ReaderV2:
         for row in rows:
             unreadable.pop(key_of(row), None)
         return Page(rows, complete=True, unreadable=unreadable)
+
+    async def following(self, observations: Sequence[Observation]) -> Mapping[ObservationKey, Observation]:
+        """Return the next generation of each one's session; see ``ports.ObservationSource``."""
+        return await following.by_session(self._get, observations)
 
     async def fetch(self, *, trace_id: str | None = None, observation_id: str | None = None) -> Sequence[Observation]:
         """Return whole observations by trace or by id."""

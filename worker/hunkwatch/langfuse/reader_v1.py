@@ -18,7 +18,7 @@ from urllib.parse import quote
 from hunkwatch.core import tools
 from hunkwatch.core.window import Window
 from hunkwatch.errors import AskForLess, Refused, RetryLater
-from hunkwatch.langfuse import wire
+from hunkwatch.langfuse import following, wire
 from hunkwatch.langfuse.contexts import Contexts
 from hunkwatch.langfuse.faults import Missing
 from hunkwatch.langfuse.http import Route
@@ -113,6 +113,10 @@ class ReaderV1:
         first_start = {key_of(row): row.start_time for row in known}
         rows = [row._replace(start_time=min(row.start_time, first_start[key_of(row)])) for row in merged(found)]
         return Page(rows, complete=True, unreadable=unreadable)
+
+    async def following(self, observations: Sequence[Observation]) -> Mapping[ObservationKey, Observation]:
+        """Return the next generation of each one's trace or session; see ``ports.ObservationSource``."""
+        return await following.trace_by_trace(self._http, observations)
 
     async def fetch(self, *, trace_id: str | None = None, observation_id: str | None = None) -> Sequence[Observation]:
         """Return whole observations by trace or by id."""

@@ -126,6 +126,8 @@ def level_of(event: events.Event) -> Level:
             return "info" if event.seen else "debug"
         case events.TracesRolledUp():
             return "info" if event.scores or event.withdrawn else "debug"
+        case events.AnswersSought():
+            return "info" if event.answered else "debug"
         case (
             events.WorkerStarted()
             | events.LinksMade()

@@ -157,7 +157,9 @@ class Metrics:
                 self.reloads.labels(event.project, "taken").inc()
             case events.ReloadRefused():
                 self.reloads.labels(event.project, "refused").inc()
-            case events.LinksMade() | events.WorkerStopping() | events.WorkerStopped() | events.SettingDeprecated():
+            case (
+                events.AnswersSought() | events.LinksMade() | events.WorkerStopping() | events.WorkerStopped() | events.SettingDeprecated()
+            ):
                 return
             case _:
                 assert_never(event)

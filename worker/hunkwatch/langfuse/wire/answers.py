@@ -62,6 +62,11 @@ def project_of(content: bytes) -> Named | None:
     return Named(rows[0]["id"], name if isinstance(name, str) else "")
 
 
+def trace_ids_of(content: bytes) -> list[str]:
+    """Return the ids of a page of traces, in the server's order."""
+    return [id_ for row in json_rows(content) if isinstance(id_ := row.get("id"), str) and id_]
+
+
 def message_of(content: bytes) -> str:
     """Return the short message of an error answer: one clean line without keys, and where the first complaint stands."""
     said = json_object(content)

@@ -21,7 +21,12 @@ DISCOVERY_FIELDS = "core,basic,time,trace_context,model"
 WHOLE_FIELDS = f"{DISCOVERY_FIELDS},io,metadata"
 """Metadata is cut at 200 characters unless input and output are asked for with it."""
 
-_MODELS = ["GENERATION", "AGENT"]
+GENERATION = "GENERATION"
+SESSION = "sessionId"
+TRACE = "traceId"
+"""Columns that name where a generation belongs."""
+
+_MODELS = [GENERATION, "AGENT"]
 
 
 def discovery(names: Sequence[str]) -> list[list[dict[str, Any]]]:
@@ -63,6 +68,11 @@ def by_id(ids: Sequence[str]) -> list[dict[str, Any]]:
     return [_options("id", "any of", list(ids))]
 
 
+def generations_of(column: str, homes: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the filter for the generations of these sessions or traces."""
+    return [_options("type", "any of", [GENERATION]), _options(column, "any of", list(homes))]
+
+
 def query(  # noqa: PLR0913 - the parameters of the request
     *,
     fields: str = "",
@@ -87,6 +97,14 @@ def query(  # noqa: PLR0913 - the parameters of the request
         "type": kind,
     }
     return {name: value for name, value in asked.items() if value}
+
+
+def trace_query(session: str = "", window: Window | None = None) -> dict[str, str]:
+    """Return the query for a trace's own fields, or for the first traces of a session that began in the window."""
+    if window is None:
+        return {"fields": LEAST_FIELDS}
+    asked = {"sessionId": session, "fromTimestamp": spelled(window.start), "toTimestamp": spelled(window.end)}
+    return {**asked, "orderBy": "timestamp.asc", "limit": "2", "fields": LEAST_FIELDS}
 
 
 def page_query(page: int, limit: int) -> dict[str, str]:
