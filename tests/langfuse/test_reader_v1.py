@@ -163,13 +163,34 @@ async def test_large_rows_come_fewer_at_a_time(edge: Any) -> None:
     assert [f"o{number:02}" for number in range(60)] == sorted(found)
 
 
-async def test_a_row_that_is_too_much_alone_is_the_callers(edge: Any) -> None:
-    """v1 cannot leave the text out, so the daemon cuts the window around such a row."""
-    server = OldServer([row("huge", output="y" * 20_000)])
+async def test_a_row_that_is_too_much_alone_is_named_and_passed(edge: Any) -> None:
+    """v1 cannot leave the text out, so such a row is known by its time only; its neighbours, also of the same millisecond, are met."""
+    good = [row(f"o{number:02}", at=number) for number in range(60)]
+    huge = [row("huge", at=30, output="y" * 20_000), row("first", at=-0.0, output="y" * 20_000), row("last", at=59.5, output="y" * 20_000)]
+    server = OldServer([*good, *huge])
     server.largest = 10_000
+    pages = await pages_of(ReaderV1(edge.http(server), names=()))
+    lost = {key: reason for page in pages for key, reason in page.unreadable.items()}
 
-    with pytest.raises(AskForLess):
-        await pages_of(ReaderV1(edge.http(server), names=()))
+    assert [one["id"] for one in good] == sorted(ids(pages))
+    assert {"", "too large to be read: Langfuse answered 422: Response payload is too large"} == {
+        word for key, reason in lost.items() for word in (key.trace_id, reason)
+    }
+    assert ["09:00:00.000Z", "09:00:30.000Z", "09:00:59.500Z"] == sorted({key.observation_id[-13:] for key in lost})
+    assert len(edge.asked) < 200
+
+
+async def test_a_window_that_is_too_much_is_the_callers(edge: Any) -> None:
+    """Where every row can be read by itself, it is the window that the daemon has to cut."""
+    server = OldServer([row("o1", at=10), row("o2", at=20)])
+
+    def narrow(request: httpx.Request) -> httpx.Response:
+        params = request.url.params
+        span = datetime.fromisoformat(params["toStartTime"]) - datetime.fromisoformat(params["fromStartTime"])
+        return server(request) if span < timedelta(minutes=30) else httpx.Response(422, json={"message": "narrow"})
+
+    with pytest.raises(AskForLess, match="narrow"):
+        await pages_of(ReaderV1(edge.http(narrow), names=()))
 
 
 async def test_a_page_out_of_order_is_not_walked(edge: Any) -> None:

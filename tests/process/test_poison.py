@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MEGABYTE = 2**20
-MOST_MEMORY = 700 * MEGABYTE
+MOST_MEMORY = 500 * MEGABYTE
 
 ENVELOPE = "*** Begin Patch\n*** Update File: a.py\n@@\n-old\n+new\n*** End Patch"
 POISON: dict[str, Callable[[], Any]] = {
     "100 MB of patch": lambda: {"input": "*** Begin Patch\n*** Add File: a\n" + "+x\n" * (100 * MEGABYTE // 3) + "*** End Patch"},
-    "20 MB that never ends": lambda: {"input": "*** Begin Patch\n" + "*** Update File: a\n@@\n-a\n+b\n" * (20 * MEGABYTE // 27)},
+    "13 MB that never ends": lambda: {"input": "*** Begin Patch\n" + "*** Update File: a\n@@\n-a\n+b\n" * (13 * MEGABYTE // 27)},
     "30,000 retyped lines backwards": lambda: {
         "input": "*** Begin Patch\n*** Update File: a\n@@\n"
         + "".join(f"-line {number}\n" for number in range(30_000))

@@ -34,8 +34,8 @@ ATTEMPTS = 6
 LONGEST = timedelta(seconds=90)
 """No request is tried longer than this; a wait that would end later is the caller's."""
 
-LARGEST = 64 * 2**20
-"""An answer beyond this many bytes is asked for in smaller pieces."""
+LARGEST = 16 * 2**20
+"""An answer beyond this many bytes is asked for in smaller pieces: decoded and taken apart, it costs several times its size."""
 
 SLOWEST = 180.0
 """Seconds in which an answer must be complete, however steadily it trickles."""

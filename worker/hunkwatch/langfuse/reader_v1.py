@@ -5,6 +5,7 @@ window is walked by start time: the first page of what is left, then the first p
 more with all its equals. Only where one millisecond fills a page are page numbers used, again and again until nothing new comes.
 
 A window that takes no more requests than there are types and names to ask for is read whole; a larger one by those types and names.
+A row that is too much even alone is closed in on by its start time, named, and passed.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from hunkwatch.langfuse.http import Route
 from hunkwatch.langfuse.merging import key_of, merged, not_met_yet
 from hunkwatch.langfuse.probe import OBSERVATIONS_V1
 from hunkwatch.langfuse.selection import Selection
-from hunkwatch.ports import Page
+from hunkwatch.ports import ObservationKey, Page
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -33,10 +34,9 @@ if TYPE_CHECKING:
 
     from hunkwatch.core.model import Observation
     from hunkwatch.langfuse.http import Http
-    from hunkwatch.ports import ObservationKey
 
 PAGE = 100
-ROOM = 16_000_000
+ROOM = 8_000_000
 """Bytes of an answer that are aimed at: the inputs of a session's generations grow with the session."""
 
 SETTLED = 6
@@ -65,39 +65,51 @@ class ReaderV1:
     async def candidates(self, window: Window, *, complete: bool) -> AsyncIterator[Page]:  # noqa: ARG002 - v1 rows are always whole
         """Page through every observation of the window that may carry a call; pages are always complete."""
         met: dict[ObservationKey, Observation] = {}
-        first = await self._page(window, {})
-        if not self._questions or first.total_pages <= len(self._questions):
+        try:
+            first = await self._page(window, {})
+        except AskForLess:
+            first = None
+        if first is None or not self._questions or first.total_pages <= len(self._questions):
             async for page in self._walk(window, {}, met, first):
                 yield page
             return
         for question in self._questions:
             try:
-                page_of_question = await self._page(window, question)
+                async for page in self._walk(window, question, met):
+                    yield page
             except Refused:
                 # A type that this server does not know: it has no such rows.
                 continue
-            async for page in self._walk(window, question, met, page_of_question):
-                yield page
 
     async def _walk(
-        self, window: Window, question: Mapping[str, str], met: dict[ObservationKey, Observation], page: wire.ObservationPage
+        self,
+        window: Window,
+        question: Mapping[str, str],
+        met: dict[ObservationKey, Observation],
+        page: wire.ObservationPage | None = None,
     ) -> AsyncIterator[Page]:
-        """Page through the rows that answer a question, beginning with the first page."""
+        """Page through the rows that answer a question; its first page may be there already."""
         end = window.end
-        while True:
+        while end > window.start:
+            ahead = Window(window.start, end)
+            try:
+                page = page or await self._page(ahead, question)
+            except AskForLess as error:
+                tick = await self._closed_in(ahead, question, error)
+                async for more in self._singly(tick, question, met):
+                    yield more
+                end = tick.start
+                continue
             yield await self._chosen(page, met)
             if page.total_pages <= 1:
                 return
-            oldest = _oldest(page)
+            oldest, page = _oldest(page), None
             if oldest + _TICK < end:
                 end = oldest + _TICK
             else:
                 async for more in self._one_tick(Window(oldest, oldest + _TICK), question, met):
                     yield more
                 end = oldest
-            if end <= window.start:
-                return
-            page = await self._page(Window(window.start, end), question)
 
     async def read(self, observations: Sequence[Observation]) -> Page:
         """Return the observations read anew, one by one; ``candidates`` brings them whole, so nobody needs this in a sweep."""
@@ -108,7 +120,7 @@ class ReaderV1:
             try:
                 found += [again for again in await self._by_id(row.id) if key_of(again) == key_of(row)]
             except AskForLess as error:
-                unreadable[key_of(row)] = f"too large to be read: {error}"[:200]
+                unreadable[key_of(row)] = _too_large(error)
         found = await self._selected(found, unreadable)
         first_start = {key_of(row): row.start_time for row in known}
         rows = [row._replace(start_time=min(row.start_time, first_start[key_of(row)])) for row in merged(found)]
@@ -145,6 +157,14 @@ class ReaderV1:
 
     async def _one_tick(self, tick: Window, question: Mapping[str, str], met: dict[ObservationKey, Observation]) -> AsyncIterator[Page]:
         """Read the rows of one millisecond that do not fit on one page, until as many were met as there are."""
+        try:
+            async for page in self._numbered(tick, question, met):
+                yield page
+        except AskForLess:
+            async for page in self._singly(tick, question, met):
+                yield page
+
+    async def _numbered(self, tick: Window, question: Mapping[str, str], met: dict[ObservationKey, Observation]) -> AsyncIterator[Page]:
         seen: set[ObservationKey] = set()
         unchanged = 0
         while unchanged < SETTLED:
@@ -157,6 +177,50 @@ class ReaderV1:
             if len(seen) >= total:
                 return
             unchanged = unchanged + 1 if len(seen) == before else 0
+
+    async def _closed_in(self, window: Window, question: Mapping[str, str], error: AskForLess) -> Window:
+        """Return the millisecond of the window's newest row, which is too much even alone.
+
+        Where that row can be read by itself, it is the window that is too much: the error goes on.
+        """
+        low, high = _floored(window.start), window.end
+        while high - low > _TICK and (middle := _floored(low + (high - low) / 2)) > low:
+            try:
+                page = await self._get({**wire.query(limit=1, page=1, window=Window(middle, high)), **question})
+            except AskForLess:
+                low = middle
+            else:
+                if page.total_items:
+                    raise error
+                high = middle
+        return Window(low, max(high, low + _TICK))
+
+    async def _singly(self, tick: Window, question: Mapping[str, str], met: dict[ObservationKey, Observation]) -> AsyncIterator[Page]:
+        """Read the rows of one millisecond one by one; those that are too much are named by their time, since nothing else is known."""
+        seen: set[ObservationKey] = set()
+        unchanged, total, reason, lost = 0, 0, "", 0
+        while unchanged < SETTLED:
+            before, number, pages, lost = len(seen), 1, 1, 0
+            while number <= pages:
+                try:
+                    page = await self._get({**wire.query(limit=1, page=number, window=tick), **question})
+                except AskForLess as error:
+                    reason, lost, pages = _too_large(error), lost + 1, max(pages, number + 1)
+                    if lost > PAGE:
+                        raise
+                else:
+                    seen.update(map(key_of, page.observations), page.unreadable)
+                    yield await self._chosen(page, met)
+                    pages, total = page.total_pages, page.total_items
+                number += 1
+            if len(seen) + lost >= total:
+                break
+            unchanged = unchanged + 1 if len(seen) == before else 0
+        if reason:
+            keys = [
+                ObservationKey("", f"row {number} at {wire.spelled(tick.start)}") for number in range(1, max(lost, total - len(seen)) + 1)
+            ]
+            yield Page((), complete=True, unreadable=dict.fromkeys(keys, reason))
 
     async def _chosen(self, page: wire.ObservationPage, met: dict[ObservationKey, Observation]) -> Page:
         rows = not_met_yet(merged(row for row in page.observations if self._may_carry(row)), met)
@@ -204,6 +268,14 @@ def _oldest(page: wire.ObservationPage) -> datetime:
     if not starts or any(later < earlier for later, earlier in pairwise(row.start_time for row in page.observations)):
         raise RetryLater("Langfuse answered a page that is not in the order of start times")
     return min(starts)
+
+
+def _floored(at: datetime) -> datetime:
+    return at.replace(microsecond=at.microsecond // 1000 * 1000)
+
+
+def _too_large(error: AskForLess) -> str:
+    return f"too large to be read: {error}"[:200]
 
 
 def _mentions(value: object) -> bool:
