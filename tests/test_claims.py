@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hunkwatch import settings
+from hunkwatch.core import caveats
 from hunkwatch.telemetry.metrics import Metrics, names
 
 ROOT = Path(__file__).parent.parent
@@ -86,3 +87,21 @@ def test_every_setting_has_a_variable_that_sets_it(key: str) -> None:
 def test_the_documented_metrics_are_the_metrics() -> None:
     """Every metric has its row, and no row names one that is not there."""
     assert names(Metrics()) == {row[0].strip("`") for row in table("Metrics")}
+
+
+# ---------------------------------------------------------------- docs/langfuse.md
+
+
+def test_the_documented_cost_is_what_the_scores_come_to() -> None:
+    """Three scores a trace and three an observation with a call, over thirty days; the front page names one of the rows."""
+    page = (ROOT / "docs" / "langfuse.md").read_text("utf-8").split("\n## Cost\n", 1)[1].split("\n## ", 1)[0]
+    rows = [[int(cell.replace(",", "")) for cell in line.strip("|").split("|")] for line in page.splitlines() if re.match(r"\| \d", line)]
+    names = [meaning.name for meaning in caveats.MEANINGS]
+    on_traces = sum(not name.endswith("_patch") and name != "patch_shape" for name in names)
+
+    for traces, calls, everything, rollups, alone in rows:
+        on_observations = len(names) - on_traces
+        assert [30 * traces * (on_traces + calls * on_observations), 30 * traces * on_traces, 30 * traces] == [everything, rollups, alone]
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert [100, 5, 54_000, 9_000, 3_000] in rows
+    assert ("54,000" in readme, "9,000" in readme) == (True, True)

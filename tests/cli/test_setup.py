@@ -20,6 +20,9 @@ Say = Callable[..., Any]
 NAMES = [meaning.name for meaning in caveats.MEANINGS]
 TITLES = [chart.title for chart in wire.CHARTS]
 CONFIGS, WIDGETS, DASHBOARDS = "score-configs", "unstable/dashboard-widgets", "unstable/dashboards"
+ENVIRONMENTS = ("default", "staging", "production")
+"""Those of the three observations."""
+
 WRITES = ("POST", "PATCH", "PUT", "DELETE")
 
 
@@ -67,7 +70,8 @@ def serve(monkeypatch: pytest.MonkeyPatch, row: Callable[..., dict[str, Any]], p
         ago = datetime.now(UTC) - timedelta(minutes=30)
         times = {"startTime": ago.isoformat(), "endTime": (ago + timedelta(seconds=1)).isoformat()}
         texts = (patches.surgical, patches.blind, patches.new_file)
-        sandbox.add_observations(row(text, form="v1", observation=f"o{number}", **times) for number, text in enumerate(texts))
+        for number, (text, environment) in enumerate(zip(texts, ENVIRONMENTS, strict=True)):
+            sandbox.add_observations([row(text, form="v1", observation=f"o{number}", environment=environment, **times)])
         room = sandbox._room("project-1")
         # A person's own key of the same project, which may do everything.
         sandbox._state.rooms["a person's key"] = type(room)(
@@ -309,6 +313,29 @@ def test_scores_reach_langfuse_although_their_config_was_archived_under_the_work
     report = say("run", "--once", "--json").objects[0]
 
     assert (10, {None}) == (report["seen"], {score["configId"] for score in langfuse.sandbox.scores()})
+
+
+# ---------------------------------------------------------------- what people see on a score
+
+
+@pytest.mark.parametrize("version", ["3.200.0", "4.16.0", "4.60.0"])
+@pytest.mark.parametrize("paths", ["true", "false"])
+def test_a_score_in_langfuse_says_where_and_how_much_and_what_it_does_not_mean(
+    serve: Callable[..., Langfuse], say: Say, version: str, paths: str
+) -> None:
+    """By every way of writing: value, comment with its caveat, the facts, and the environment of its own observation."""
+    langfuse = serve(version)
+    say("run", "--once", "--set", f"scores.paths={paths}")
+
+    scores = langfuse.sandbox.scores()
+
+    assert len(scores) == 10
+    for score in scores:
+        assert score["comment"].endswith(caveats.of(score["name"]).caveat)
+        assert {"scorer", "hunks", "blind_hunks", "retyped_lines", "producers", "outcomes", "files"} <= set(score["metadata"])
+        assert ("app/" in score["comment"] + json.dumps(score["metadata"])) is (paths == "true")
+        if score["observationId"]:
+            assert ENVIRONMENTS[int(score["observationId"][1])] == score["environment"]
 
 
 # ---------------------------------------------------------------- cost
