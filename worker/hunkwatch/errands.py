@@ -23,7 +23,7 @@ from hunkwatch.errors import Exit, Halt, HunkwatchError
 from hunkwatch.report import Report, reading
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
 
     from hunkwatch.bulk import settle
@@ -200,6 +200,14 @@ def _batches(pieces: Sequence[settle.Task], project: str) -> Iterator[Sequence[S
                 batches.append([])
             batches[-1] += its
         yield batches
+
+
+async def migrate_store(source: str, target: str, *, tell: Tell = _nobody_waits, clock: Clock | None = None) -> Mapping[str, int]:
+    """Copy the state from one address to another, all of it or nothing, and return the rows by table; asks Langfuse nothing."""
+    from hunkwatch.store import migrate_state  # noqa: PLC0415 (adapters are imported where they are opened)
+
+    now = (clock or SystemClock()).now()
+    return await migrate_state(source, target, now=now, tell=lambda done, total: tell(Progress(done, total)))
 
 
 def stretch(since: datetime, until: datetime | None, *, again: bool = False, now: datetime | None = None) -> filling.Stretch:

@@ -20,6 +20,7 @@ from hunkwatch.cli import (
     export_evaluator,
     failures,
     inspect,
+    moving,
     play,
     printing,
     purge,
@@ -59,6 +60,7 @@ app.add_typer(dead_letters.verbs, name="dead-letters", rich_help_panel=_DAILY)
 app.command(rich_help_panel=_LONG)(backfill.backfill)
 app.command(rich_help_panel=_LONG)(rescore.rescore)
 app.command(rich_help_panel=_LONG)(purge.purge)
+app.command(rich_help_panel=_LONG)(moving.migrate_store)
 app.command(rich_help_panel=_LONG)(bulk.bulk)
 app.command(rich_help_panel=_LOOK)(score.score)
 app.command(rich_help_panel=_LOOK)(explain.explain)

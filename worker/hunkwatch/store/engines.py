@@ -22,6 +22,10 @@ ANSWER = timedelta(seconds=60)
 """Longest time that Postgres gets for one statement, or is waited for without a sign of life."""
 
 _LOCK = timedelta(seconds=20)
+
+_SILENCE = timedelta(seconds=15)
+"""How long a transaction of a worker that lost its power may hold its locks, in the way of whoever takes over."""
+
 _CONNECT_SECONDS = 10
 _BUSY_SECONDS = 10
 _POOL = 5
@@ -43,7 +47,8 @@ def postgres(url: str) -> AsyncEngine:
             for name, limit in (
                 ("statement_timeout", ANSWER),
                 ("lock_timeout", _LOCK),
-                ("idle_in_transaction_session_timeout", ANSWER),
+                ("idle_in_transaction_session_timeout", _SILENCE),
+                ("tcp_user_timeout", _SILENCE),
             )
         ),
     }

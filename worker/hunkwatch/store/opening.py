@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from datetime import datetime
 
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
 _BUSY_SECONDS = 10
 _MIGRATION = 4857246813
 """The number of the lock that whoever migrates a Postgres state holds."""
@@ -42,17 +44,26 @@ async def open_store(url: str, *, holder: str = "") -> AsyncIterator[SqlStore]:
     """
     holder = holder or f"{socket.gethostname()}-{os.getpid()}-{token_hex(4)}"
     path = _path(url)
+    async with prepared(url) as engine:
+        reading = engine if path is None else engines.sqlite(path, writing=False)
+        try:
+            yield SqlStore(engine, holder=holder, reading=reading)
+        finally:
+            await reading.dispose()
+
+
+@asynccontextmanager
+async def prepared(url: str) -> AsyncIterator[AsyncEngine]:
+    """Open a database to write to, with the file held against others and the schema brought to head; raises as ``open_store`` does."""
+    path = _path(url)
     with contextlib.ExitStack() as held:
         if path is not None:
             held.enter_context(_locked(path))
+            # Before anything is written: even a change of the journal's mode would be one to somebody else's file.
+            await exists(url)
         engine = engines.postgres(url) if path is None else engines.sqlite(path, writing=True)
-        reading = engine if path is None else engines.sqlite(path, writing=False)
         try:
             with faults.translated():
-                if path is not None:
-                    # Before anything is written: even a change of the journal's mode would be one to somebody else's file.
-                    async with reading.connect() as connection:
-                        await connection.run_sync(migrating.check)
                 async with engine.begin() as connection:
                     if path is None:
                         # Two processes that start at once must not migrate at once.
@@ -64,10 +75,25 @@ async def open_store(url: str, *, holder: str = "") -> AsyncIterator[SqlStore]:
                         # The file is ours alone: whoever holds a claim or a lease is dead, and what it had in hand is taken up at once.
                         await connection.execute(sa.update(schema.outbox).values(claimed_until=None, claimed_by=None))
                         await connection.execute(sa.delete(schema.lease))
-            yield SqlStore(engine, holder=holder, reading=reading)
+                        await connection.execute(sa.delete(schema.replica))
+            yield engine
         finally:
-            await reading.dispose()
             await engine.dispose()
+
+
+async def exists(url: str) -> bool:
+    """Say whether there is a state of ours; raises Halt on one of a newer version, and on what is somebody else's."""
+    async with open_for_reading(url) as store:
+        return store is not None
+
+
+def is_same(one: str, other: str) -> bool:
+    """Say whether two addresses name one database, as far as the addresses tell."""
+    paths = _path(one), _path(other)
+    if paths != (None, None):
+        return None not in paths and paths[0].resolve() == paths[1].resolve()  # type: ignore[union-attr] # neither is None here
+    parts = [(url.host, url.port or 5432, url.database) for url in map(sa.make_url, (one, other))]
+    return parts[0] == parts[1]
 
 
 @asynccontextmanager
