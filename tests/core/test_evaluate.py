@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import permutations
 
 import pytest
 from hypothesis import given, settings
@@ -122,6 +123,20 @@ def test_records_with_one_id_and_index_are_one_call_where_it_ran() -> None:
     )
 
     assert [(counted.observation_id, counted.index) for counted in evaluation.counted] == [("tool", 1), ("tool", 0)]
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_an_agents_copy_is_where_a_call_stands_only_if_nothing_else_has_it(order: tuple[int, ...]) -> None:
+    """The agent's answer starts first and repeats the calls; the model's own answer beats it, the tool's span beats both."""
+    agent = request("agent", call_id="c", flags=("copy",))
+    model = request("model", call_id="c", start_time=START + SECOND)
+    ran = call("tool", call_id="c", start_time=START + 2 * SECOND)
+    places = []
+    for known in ([agent], [agent, model], [agent, model, ran]):
+        shuffled = sorted(known, key=lambda record: order[[agent, model, ran].index(record)])
+        places.append([counted.observation_id for counted in score(*shuffled).counted])
+
+    assert places == [["agent"], ["model"], ["tool"]]
 
 
 def test_an_outcome_is_kept_from_whichever_record_has_it() -> None:
@@ -331,6 +346,7 @@ records = st.builds(
     text=st.sampled_from(TEXTS),
     outcome=st.sampled_from(Outcome),
     has_output=st.booleans(),
+    flags=st.sampled_from([(), (), ("copy",)]),
 )
 traces = st.lists(records, max_size=8, unique_by=lambda made: (made.observation_id, made.call_id, made.index))
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from hunkwatch import app, errands, events
 from hunkwatch.daemon import upkeep
@@ -403,3 +406,23 @@ def tool_request(call_id: str) -> dict[str, Any]:
         "role": "assistant",
         "tool_calls": [{"id": call_id, "type": "function", "function": {"name": "apply_patch", "arguments": arguments}}],
     }
+
+
+@pytest.mark.parametrize("order", ["model tool agent", "agent tool model", "tool agent model"])
+async def test_one_call_is_counted_once_in_whatever_order_its_records_come(world: Any, clock: Clock, call: Call, order: str) -> None:
+    """Each record comes a sweep apart; in the end the call stands where the tool ran, and nothing is left where it stood before."""
+    start = clock.now() - timedelta(hours=3)
+    asked = json.dumps(
+        [{"role": "assistant", "tool_calls": [{"id": "call_0001", "name": "apply_patch", "arguments": call("", "", start)["input"]}]}]
+    )
+    rows = {
+        "agent": call("t1", "agent", start, type="AGENT", name="turn", input="go", output=asked),
+        "model": call("t1", "model", start + timedelta(seconds=1), type="GENERATION", name="llm", input="go", output=asked),
+        "tool": call("t1", "tool", start + timedelta(seconds=2), metadata={"call_id": "call_0001"}),
+    }
+    for name in order.split():
+        world.add(rows[name])
+        await world.once()
+        clock.forward(minutes=1)
+
+    assert world.shown() == {**on("t1", "tool", SURGICAL_CALL), **on("t1", None, rollup(0, 1))}

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from hunkwatch.core import cuts, layers, outcome, producers, requests, results, tools, unwrap
+from hunkwatch.core import cuts, layers, merging, outcome, producers, requests, results, tools, unwrap
 from hunkwatch.core.model import Call, Evidence, Outcome
 from hunkwatch.core.producers import Sign
 from hunkwatch.core.tools import Kind
@@ -134,7 +134,7 @@ def _requested(observation: Observation) -> tuple[Call, ...]:
     answer, whole = _value(observation.output)
     found = _found(requests.made(answer, cut=not whole))
     if observation.type in _COPIES:
-        found = [(call_id, each._replace(flags=each.flags | {"copy"})) for call_id, each in found if call_id is not None]
+        found = [(call_id, each._replace(flags=each.flags | {merging.COPY})) for call_id, each in found if call_id is not None]
     metadata = _metadata(observation)
     producer = producers.recognise(PRODUCERS, observation.name, metadata, given=None, answered=answer)
     return tuple(_numbered(observation, producer, Evidence.REQUEST, found))

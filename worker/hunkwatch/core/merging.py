@@ -2,7 +2,7 @@
 
 Records with the same call id and index are one. Without ids on both sides, request and execution records pair one to one by equal
 text in start order, and two execution records without ids are one only if just one of them has an output. What ran beats what
-was asked for: the call stands where the tool ran. Nothing depends on the order in which the records arrive.
+was asked for, and that beats a copy in an agent's answer: the call stands where the tool ran. Nothing depends on the order in which the records arrive.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from hunkwatch.core.model import GradedCall
+
+COPY = "copy"
+"""The flag of a request that an agent's own answer repeats: the call stands there only where nothing else recorded it."""
 
 _UNREAD = {Shape.UNRESOLVED, Shape.TRUNCATED}
 
@@ -120,7 +123,7 @@ def _requests_with_executions(groups: list[_Group]) -> list[_Group]:
 
 
 def _merged(group: _Group) -> Merged:
-    records = sorted(group.records, key=lambda record: (record.evidence is not Evidence.EXECUTION, *order(record)))
+    records = sorted(group.records, key=lambda record: (record.evidence is not Evidence.EXECUTION, COPY in record.flags, *order(record)))
     first = records[0]
     outcome = next((record.outcome for record in records if record.outcome is not Outcome.UNKNOWN), Outcome.UNKNOWN)
     call = first if len(records) == 1 else _pooled(first, records, outcome)
