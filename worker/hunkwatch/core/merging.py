@@ -2,7 +2,8 @@
 
 Records with the same call id and index are one. Without ids on both sides, request and execution records pair one to one by equal
 text in start order, and two execution records without ids are one only if just one of them has an output. What ran beats what
-was asked for, and that beats a copy in an agent's answer: the call stands where the tool ran. Nothing depends on the order in which the records arrive.
+was asked for, and that beats a copy in an agent's answer: the call stands where the tool ran. Nothing depends on the order in which
+the records arrive.
 """
 
 from __future__ import annotations
