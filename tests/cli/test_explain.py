@@ -11,6 +11,7 @@ import pytest
 from hunkwatch.cli import explain
 from hunkwatch.core import grammar
 from hunkwatch.core.model import Patch
+from hunkwatch.report import explained
 
 Say = Callable[..., Any]
 
@@ -20,10 +21,9 @@ def marks(text: str) -> dict[int, str]:
     read = grammar.parse(text)
     assert isinstance(read, Patch)
     found = {}
-    for line in explain.marked(text, read):
-        number, mark = line.plain[:8].split()[0], line.plain[:8].split()[1:]
-        if mark and mark[0] in {"B", "R", "BR", "="}:
-            found[int(number)] = mark[0]
+    for line in explained.marked(text, read):
+        if line.marks:
+            found[line.number] = line.marks
     return found
 
 
@@ -117,7 +117,9 @@ def test_colour_says_what_the_letters_say(patches: Any) -> None:
     assert isinstance(read, Patch)
 
     styles = {
-        number: str(line.spans[-1].style) for number, line in enumerate(explain.marked(patches.blind, read), start=1) if line.spans[1:]
+        number: str(line.spans[-1].style)
+        for number, line in enumerate(explain.coloured([*explained.marked(patches.blind, read)]), start=1)
+        if line.spans[1:]
     }
 
     assert (styles[4], styles[5], styles[6], styles[8], styles[15]) == (

@@ -14,20 +14,17 @@ import typer
 from rich.text import Text
 
 from hunkwatch import app, settings
-from hunkwatch.cli import intake, judging, options, printing
-from hunkwatch.core import caveats, dialects, discover, grammar
-from hunkwatch.core.model import Action, Malformed
-from hunkwatch.core.scoring import blind_rewrite, retyped_lines, tally
+from hunkwatch.cli import intake, options, printing
+from hunkwatch.core import dialects, discover
 from hunkwatch.errors import Exit, Halt
+from hunkwatch.report import explained, judging
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from hunkwatch.core.model import Call, FileEdit, Hunk, Patch
+    from hunkwatch.core.model import Call
     from hunkwatch.langfuse.links import Links
-
-BLIND, RETYPED, KEPT = "B", "R", "="
-LEGEND = f"{BLIND} part of a blind rewrite   {RETYPED} deleted and added again unchanged   {KEPT} kept line that anchors a change"
+    from hunkwatch.report.explained import Explained, Line
 
 _STYLES = {"-": "red", "+": "green"}
 
@@ -78,10 +75,12 @@ def _show(calls: Sequence[Call], verdicts: Callable[[str], Iterator[str]], links
     judged = judging.judge(calls, keep_patches=True)
     for number, call in enumerate(judged, start=1):
         link = links.observation(call.call.trace_id, call.call.observation_id) if links else ""
-        printing.show(*_lines(number, call, link), *(verdicts(call.patch) if call.patch is not None else ()), "")
+        printing.show(*_lines(explained.explain(number, call), link), *(verdicts(call.patch) if call.patch is not None else ()), "")
     if len(judged) > 1 and judged[0].call.trace_id and len({one.call.trace_id for one in judged}) == 1:
-        printing.show(*_together(judged, links.trace(judged[0].call.trace_id) if links else ""), "")
-    printing.show(LEGEND, *(f"{name}: {caveats.of(name).caveat}" for name in ("blind_rewrite_patch", "retyped_lines_patch", "patch_shape")))
+        link = links.trace(judged[0].call.trace_id) if links else ""
+        title = Text(f"the trace: {len(judged)} calls", style="bold")
+        printing.show(title, *([f"  {link}"] if link else []), *(f"  {line}" for line in explained.together(judged)), "")
+    printing.show(explained.LEGEND, *explained.CAVEATS)
 
 
 def _no_verdicts(_text: str) -> Iterator[str]:
@@ -95,108 +94,25 @@ def _verdicts(text: str) -> Iterator[str]:
         yield f"    {judgement.parser.value} {judgement.verdict.value}{because}"
 
 
-def _lines(number: int, judged: judging.Judged, link: str) -> Iterator[Text | str]:
-    call = judged.call
-    names = [
-        f"{label} {value}"
-        for label, value in (("trace", call.trace_id), ("observation", call.observation_id), ("call", call.call_id))
-        if value
-    ]
-    title = ", ".join((f"patch {number}", *names, f"written by {call.producer}" if names else "", f"outcome {call.outcome.value}"))
-    yield Text(printing.printable(title.replace(", ,", ",")), style="bold")
+def _lines(call: Explained, link: str) -> Iterator[Text | str]:
+    yield Text(printing.printable(call.title), style="bold")
     if link:
         yield f"  {link}"
-    for flag in call.flags:
-        yield f"  flag {flag}: {grammar.FLAGS[flag]}" if flag in grammar.FLAGS else f"  flag {flag}"
-    if judged.patch is not None:
-        read = grammar.parse(judged.patch)
-        yield from marked(judged.patch, () if isinstance(read, Malformed) else read)
-        if not isinstance(read, Malformed):
-            yield from _hunks(read)
-    yield f"  patch_shape = {call.shape.value}: {caveats.SHAPES[call.shape]}{f' ({call.why})' if call.why else ''}"
-    if not call.hunks:
-        yield "  no hunk is counted, so there is no number: abstaining is not zero"
-        return
-    yield "  " + _arithmetic("blind_rewrite_patch", call.blind_hunks, call.hunks, blind_rewrite.QUARTERS, "quarters")
-    lines = "more pairs of lines than the bound allows: no number" if call.retyped_lines is None else str(call.retyped_lines)
-    yield f"  retyped_lines_patch = {lines}"
+    yield from (f"  {flag}" for flag in call.flags)
+    yield from coloured(call.lines)
+    yield from (f"  {printing.printable(hunk)}" for hunk in call.hunks)
+    yield from (f"  {sentence}" for sentence in call.verdict)
 
 
-def _together(judged: Sequence[judging.Judged], link: str) -> Iterator[Text | str]:
-    counts = tally.of([one.call for one in judged])
-    yield Text(f"the trace: {len(judged)} calls", style="bold")
-    if link:
-        yield f"  {link}"
-    if not counts.hunks:
-        yield "  no hunk is counted in any of them, so there is no number"
-        return
-    yield "  " + _arithmetic("blind_rewrite", counts.blind_hunks, counts.hunks, blind_rewrite.HUNDREDTHS, "hundredths")
-    yield f"  blind_hunks = {' + '.join(str(one.call.blind_hunks) for one in judged)} = {counts.blind_hunks}"
-    terms = " + ".join("?" if one.call.retyped_lines is None else str(one.call.retyped_lines) for one in judged)
-    yield f"  retyped_lines = {terms} = {'no number' if counts.retyped_lines is None else counts.retyped_lines}"
-
-
-def _arithmetic(name: str, blind: int, hunks: int, steps: int, grid: str) -> str:
-    value = blind_rewrite.kept(blind, hunks, steps)
-    return f"{name} = 1 - {blind} blind / {hunks} hunk{'' if hunks == 1 else 's'} = {1 - blind / hunks:.4g}, floored to {grid}: {value:g}"
-
-
-def _hunks(patch: Patch) -> Iterator[str]:
-    for edit in patch.files:
-        moved = f" -> {edit.moved_to}" if edit.moved_to else ""
-        yield printing.printable(f"  {edit.action.value} {edit.path}{moved}")
-        if edit.action is not Action.UPDATE:
-            continue
-        for number, hunk in enumerate(edit.hunks, start=1):
-            yield f"    hunk {number}, {_hunk(hunk)}"
-
-
-def _hunk(hunk: Hunk) -> str:
-    deleted, added = hunk.kinds.count("-"), hunk.kinds.count("+")
-    if not deleted and not added:
-        return "only context: not counted"
-    where = f"lines {hunk.numbers[0]}-{hunk.numbers[-1]}: {deleted} deleted, {added} added, {len(hunk.kinds) - deleted - added} kept"
-    blocks = blind_rewrite.blocks(hunk)
-    blind = "; ".join(f"{block.deleted} deleted next to {block.added} added, at least {blind_rewrite.FLOOR} each" for block in blocks)
-    found = retyped_lines.count(hunk)[0]
-    retyped = "too much to compare" if found is None else f"{found} retyped"
-    return f"{where}; {f'blind ({blind})' if blocks else 'not blind'}; {retyped}"
-
-
-def marked(text: str, patch: Patch | tuple[()]) -> Iterator[Text]:
-    """Yield every line of the patch with its number, its marks and its colour."""
-    marks: dict[int, str] = {}
-    kinds: dict[int, str] = {}
-    for edit in patch.files if patch else ():
-        _mark(edit, marks, kinds)
-    lines = text.split("\n")
-    if not lines[-1]:
-        lines.pop()
+def coloured(lines: Sequence[Line]) -> Iterator[Text]:
+    """Yield the lines of a patch with their numbers, marks and colours."""
     width = len(str(len(lines)))
-    for number, line in enumerate(lines, start=1):
-        mark = marks.get(number, "")
-        style = _STYLES.get(kinds.get(number, ""), "")
-        if BLIND in mark:
-            style += " bold reverse" if RETYPED in mark else " bold"
-        elif RETYPED in mark:
+    for number, mark, kind, text in lines:
+        style = _STYLES.get(kind, "")
+        if explained.BLIND in mark:
+            style += " bold reverse" if explained.RETYPED in mark else " bold"
+        elif explained.RETYPED in mark:
             style += " reverse"
-        elif mark == KEPT:
+        elif mark == explained.KEPT:
             style = "cyan"
-        yield Text.assemble(
-            (f"  {number:>{width}} {mark:<2} ", "dim"), (printing.printable(line.removesuffix("\r").expandtabs(4)), style.strip())
-        )
-
-
-def _mark(edit: FileEdit, marks: dict[int, str], kinds: dict[int, str]) -> None:
-    for hunk in edit.hunks:
-        kinds.update(zip(hunk.numbers, hunk.kinds, strict=True))
-        if edit.action is not Action.UPDATE or not hunk.kinds.strip():
-            continue
-        for number, kind in zip(hunk.numbers, hunk.kinds, strict=True):
-            if kind == " ":
-                marks[number] = KEPT
-        for block in blind_rewrite.blocks(hunk):
-            marks.update(dict.fromkeys(hunk.numbers[block.start : block.stop], BLIND))
-        for retyped in retyped_lines.numbers(hunk):
-            for number in retyped:
-                marks[number] = marks.get(number, "") + RETYPED
+        yield Text.assemble((f"  {number:>{width}} {mark:<2} ", "dim"), (printing.printable(text), style.strip()))

@@ -9,9 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from hunkwatch import app
-from hunkwatch.cli import intake, judging, printing
+from hunkwatch.cli import intake, printing
 from hunkwatch.core import caveats
 from hunkwatch.errors import Exit
+from hunkwatch.report import judging
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
