@@ -14,7 +14,7 @@ import typer
 from rich.text import Text
 
 from hunkwatch import app, settings
-from hunkwatch.cli import intake, options, printing
+from hunkwatch.cli import intake, options, pages, printing
 from hunkwatch.core import dialects, discover
 from hunkwatch.errors import Exit, Halt
 from hunkwatch.report import explained, judging
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _STYLES = {"-": "red", "+": "green"}
 
 
-def explain(
+def explain(  # noqa: PLR0913 - each is a flag
     subject: Annotated[
         str,
         typer.Argument(
@@ -40,6 +40,7 @@ def explain(
     config: options.Config = None,
     base_url: options.BaseUrl = None,
     assigned: options.Set = None,
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page that shows the same.")] = None,
     parsers: Annotated[bool, typer.Option("--parsers", help="Say what the parsers of five agents would make of the text.")] = False,
 ) -> None:
     """Show a patch with what was counted in it, and how its scores come about.
@@ -63,6 +64,9 @@ def explain(
     if not calls:
         printing.remark("no apply_patch call in it")
         raise typer.Exit(Exit.USAGE)
+    if html is not None:
+        pages.write(html, _page(subject, calls))
+        return
     _show(calls, _verdicts if parsers else _no_verdicts, links)
 
 
@@ -71,12 +75,22 @@ def _from_file(subject: str) -> list[intake.Item]:
         return list(intake.read(stream, app.observation))
 
 
+def _page(subject: str, calls: Sequence[Call]) -> str:
+    judged = judging.judge(calls, keep_patches=True)
+    told = [explained.explain(number, call) for number, call in enumerate(judged, start=1)]
+    return pages.of_patches(subject, told, [*explained.together(judged)] if _is_one_trace(judged) else ())
+
+
+def _is_one_trace(judged: Sequence[judging.Judged]) -> bool:
+    return len(judged) > 1 and bool(judged[0].call.trace_id) and len({one.call.trace_id for one in judged}) == 1
+
+
 def _show(calls: Sequence[Call], verdicts: Callable[[str], Iterator[str]], links: Links | None) -> None:
     judged = judging.judge(calls, keep_patches=True)
     for number, call in enumerate(judged, start=1):
         link = links.observation(call.call.trace_id, call.call.observation_id) if links else ""
         printing.show(*_lines(explained.explain(number, call), link), *(verdicts(call.patch) if call.patch is not None else ()), "")
-    if len(judged) > 1 and judged[0].call.trace_id and len({one.call.trace_id for one in judged}) == 1:
+    if _is_one_trace(judged):
         link = links.trace(judged[0].call.trace_id) if links else ""
         title = Text(f"the trace: {len(judged)} calls", style="bold")
         printing.show(title, *([f"  {link}"] if link else []), *(f"  {line}" for line in explained.together(judged)), "")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from pathlib import Path  # noqa: TC003 - typer reads it when the verb is called
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hunkwatch import errands
-from hunkwatch.cli import options, printing, waiting
+from hunkwatch.cli import options, pages, printing, waiting
 from hunkwatch.cli.backfill import moment
 from hunkwatch.report import Asked, leaving_out, machine, terminal
 
@@ -29,6 +30,10 @@ def report(  # noqa: PLR0913 - each is a flag
     keep_generated: Annotated[
         bool, typer.Option("--keep-generated", help="Count generated files and lockfiles too, which are left out otherwise.")
     ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write a page with plots that opens anywhere, also offline."),
+    ] = None,
     as_json: options.AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: a line for the total, each member of a group, each trace.")] = False,
     config: options.Config = None,
@@ -47,12 +52,16 @@ def report(  # noqa: PLR0913 - each is a flag
         until=None if until is None else moment(until, now=now, name="--until"),
         patterns=(*(() if keep_generated else leaving_out.GENERATED), *(leave_out or ())),
     )
-    if as_json and as_csv:
-        raise typer.BadParameter("--json and --csv: give one of them")
+    if (html is not None) + as_json + as_csv > 1:
+        raise typer.BadParameter("--html, --json and --csv: give one of them")
+    if html is not None:
+        pages.needed()
     loaded = options.load(config, {"langfuse.base_url": base_url, "store.url": options.address(state)}, assigned)
     with waiting.shown("report", rate=_rate) as tell:
         made = asyncio.run(errands.report(loaded.settings, asked, tell=tell))
-    if as_json:
+    if html is not None:
+        pages.write(html, pages.of_report(made))
+    elif as_json:
         printing.show_json(machine.as_json(made))
     elif as_csv:
         for line in machine.as_csv(made):

@@ -155,12 +155,7 @@ def _worth_opening(report: Report) -> Iterator[Text]:
         return
     yield Text(f"Worth opening. {words.ORDER}", style="bold")
     for number, line in enumerate(lines, start=1):
-        its = line.counts
-        facts = (
-            f"{line.at:%Y-%m-%d %H:%M}, {words.many(its.calls, 'call')}: {words.many(its.retyped_lines, 'retyped line')}, "
-            f"{its.blind_hunks} of {words.many(its.hunks, 'hunk')} blind, {its.failed} failed"
-        )
-        yield Text.assemble(f"{number:>3}. ", (_printable(line.name), "bold"), f"  {facts}")
+        yield Text.assemble(f"{number:>3}. ", (_printable(line.name), "bold"), f"  {words.about(line)}")
         link = report.link(line.project, line.trace_id)
         yield Text(f"     {link or f'trace {_printable(line.trace_id)}'}", style=f"link {link}" if link else "dim")
 

@@ -10,6 +10,7 @@ from hunkwatch.core.model import Shape
 if TYPE_CHECKING:
     from hunkwatch.report.counts import Counts
     from hunkwatch.report.made import Report
+    from hunkwatch.report.survey import TraceLine
 
 GROUP_NAMES = {
     "day": "day",
@@ -55,8 +56,8 @@ def summary(total: Counts) -> list[tuple[str, str]]:
     return [
         ("calls with a blind rewrite", of(total.blind_calls, total.counted, "calls with a number")),
         ("blind hunks", of(total.blind_hunks, total.hunks, "hunks")),
-        ("retyped lines", f"{total.retyped_lines} in {many(total.retyped_calls, 'call')}"),
-        ("calls without a number", f"{total.without_number}{f': {reasons}' if reasons else ''}"),
+        ("retyped lines", f"{total.retyped_lines:,} in {many(total.retyped_calls, 'call')}"),
+        ("calls without a number", f"{total.without_number:,}{f': {reasons}' if reasons else ''}"),
         ("failed to apply", of(total.failed, total.tried, "calls tried") + others),
     ]
 
@@ -97,3 +98,17 @@ def percent(share: float | None) -> str:
     if 0.995 <= share < 1:  # noqa: PLR2004 - what would round to 100%
         return ">99%"
     return f"{share:.0%}"
+
+
+def cell(number: int | float | None) -> str:  # noqa: PYI041 - which of the two it is decides
+    """Return a number as it stands in a table: a count, or a share."""
+    return percent(number) if number is None or isinstance(number, float) else f"{number:,}"
+
+
+def about(line: TraceLine) -> str:
+    """Return the numbers of one trace in a sentence."""
+    its = line.counts
+    return (
+        f"{line.at:%Y-%m-%d %H:%M}, {many(its.calls, 'call')}: {many(its.retyped_lines, 'retyped line')}, "
+        f"{its.blind_hunks} of {many(its.hunks, 'hunk')} blind, {its.failed} failed"
+    )

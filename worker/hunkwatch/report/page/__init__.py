@@ -1,0 +1,137 @@
+"""A report as one page that carries everything it needs: it opens from a mail attachment and asks no server for anything.
+
+Needs the extra ``report``. Its policy forbids every request and every script but its own two, which are named by their hashes; what
+comes from data is escaped by the template engine, or set as text by the page's script.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib import metadata, resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from hunkwatch.core import evaluate
+from hunkwatch.report import explained, words
+from hunkwatch.report.page import figures, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from hunkwatch.report.explained import Explained
+    from hunkwatch.report.made import Report
+
+MOST_LINES = 400
+"""Lines of one patch that are shown; a page is no place to read a thousand."""
+
+_KINDS = {"": "", " ": "", "-": " minus", "+": " plus"}
+_CLASSES = {explained.BLIND: " blind", explained.RETYPED: " retyped", explained.KEPT: " kept"}
+
+
+@dataclass(frozen=True, slots=True)
+class Patches:
+    """The explained calls of one trace, how its scores come about, and what is not shown, if anything."""
+
+    calls: tuple[Explained, ...]
+    together: tuple[str, ...] = ()
+    note: str = ""
+
+
+def of_report(report: Report, *, heading: str = "Hunkwatch report", patches: Mapping[tuple[str, str], Patches] | None = None) -> str:
+    """Return the page. ``patches`` explains some traces by project and trace id; without it the page shows no code."""
+    worth = report.survey.worth_opening()
+    lines = [
+        {
+            "number": number,
+            "name": line.name,
+            "link": report.link(line.project, line.trace_id),
+            "facts": words.about(line),
+            "patches": (patches or {}).get((line.project, line.trace_id)),
+        }
+        for number, line in enumerate(worth, start=1)
+    ]
+    # The table comes first: it is there while the browser still reads the plotting library.
+    scripts = {"table": _asset("table.js"), "plotly": _plotly(), "plots": _asset("plots.js")}
+    drawn = figures.of(report.survey)
+    return (
+        _environment()
+        .get_template("page.html.jinja")
+        .render(
+            policy=_policy(*scripts.values()),
+            version=metadata.version("hunkwatch"),
+            scorer=evaluate.SCORER,
+            css=Markup(_asset("page.css")),  # noqa: S704 - our own file
+            scripts={name: Markup(text) for name, text in scripts.items()},  # noqa: S704 - our own files and the library's
+            data=_data({"figures": [figure.drawn for figure in drawn], "traces": table.of(report, worth)}),
+            heading=heading,
+            title=words.title(report),
+            period=words.period(report),
+            source=report.source,
+            left_out=words.left_out(report),
+            made_at=f"{report.made_at:%Y-%m-%d %H:%M} UTC",
+            summary=words.summary(report.survey.total),
+            caveats=words.CAVEATS,
+            compared=None,
+            figures=drawn,
+            order=words.ORDER,
+            worth=lines,
+            with_patches=patches is not None,
+            about_traces=table.about(report),
+        )
+    )
+
+
+def of_patches(subject: str, calls: Sequence[Explained], together: Iterable[str] = ()) -> str:
+    """Return a page that explains some patches, as ``explain`` does on a terminal."""
+    return (
+        _environment()
+        .get_template("explained.html.jinja")
+        .render(
+            policy=_policy(),
+            version=metadata.version("hunkwatch"),
+            css=Markup(_asset("page.css")),  # noqa: S704 - our own file
+            subject=subject,
+            counted=words.many(len(calls), "call"),
+            calls=calls,
+            together=tuple(together),
+            caveats=explained.CAVEATS,
+        )
+    )
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("hunkwatch.report.page", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made.globals.update(kinds=_KINDS, classes=_CLASSES, marks=tuple(explained.MARKS.items()))
+    return made
+
+
+def _policy(*scripts: str) -> str:
+    hashes = " ".join(f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts) or "'none'"
+    return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def _data(value: object) -> Markup:
+    """Write data for a script element: no text in it can end the element."""
+    text = json.dumps(value, separators=(",", ":")).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return Markup(text)  # noqa: S704 - nothing in it is markup any more
+
+
+def _plotly() -> str:
+    """Return the plotting library's script as its package carries it, without loading the package."""
+    found = find_spec("plotly")
+    assert found is not None, "the extra is there: whoever calls has looked"
+    assert found.submodule_search_locations, "it is a package"
+    return Path(found.submodule_search_locations[0], "package_data", "plotly.min.js").read_text("utf-8")
+
+
+def _asset(name: str) -> str:
+    return resources.files("hunkwatch.report.page").joinpath(name).read_text("utf-8")
