@@ -1,11 +1,13 @@
 # Everything a developer or a newcomer types. `make help` lists it.
 PYTHON ?= python3
 FUZZ_SECONDS ?= 600
+SOAK_KILLS ?= 200
+SOAK_SECONDS ?= 600
 BIN := .venv/bin
 INSTALL := PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs reference format bench fuzz clean
+.PHONY: help demo test check docs reference format bench fuzz soak clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +41,9 @@ fuzz: .venv/.fuzz ## Fuzz finding and reading under coverage guidance (FUZZ_SECO
 	@for target in discover unwrap grammar; do \
 	    $(BIN)/python tests/fuzz/fuzz.py $$target -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 || exit 1; \
 	done
+
+soak: .venv/.test ## Kill the worker SOAK_KILLS times on each database, then let traces arrive for SOAK_SECONDS; Postgres as for the tests
+	@SOAK_KILLS=$(SOAK_KILLS) SOAK_SECONDS=$(SOAK_SECONDS) $(BIN)/python -m pytest -q -s --timeout 0 tests/process/soak.py
 
 clean: ## Remove the virtual environment and every cache
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site

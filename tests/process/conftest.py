@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
+import psycopg
 import pytest
 
-from hunkwatch.sandbox import Project, Sandbox
+from hunkwatch.sandbox import Fault, Habits, Project, Sandbox, Wrong
 
 if TYPE_CHECKING:
     import signal
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    WaitUntil = Callable[[Callable[[], bool]], None]
 
 KEYS = Project(id="project-1", public_key="pk-lf-process", secret_key="sk-lf-process")
 PATIENCE = 60.0
@@ -37,9 +43,47 @@ QUICK = {
     "HUNKWATCH_DELIVERY__EVERY": "50ms",
     "HUNKWATCH_DELIVERY__LOOK_AFTER": "100ms,300ms,1s",
     "HUNKWATCH_DELIVERY__SENDS": "10",
+    "HUNKWATCH_STORE__LEASE": "1s",
     "HUNKWATCH_HTTP__PORT": "0",
     "HUNKWATCH_LOG__FORMAT": "json",
 }
+
+
+FEWEST_REQUESTS, MOST_REQUESTS = 6, 40
+
+BAD_DAY = Habits(
+    faults=(
+        Fault(Wrong.BROKEN, share=0.03),
+        Fault(Wrong.RATE_LIMITED, share=0.02, seconds=0.5),
+        Fault(Wrong.TOO_HEAVY, share=0.02),
+        Fault(Wrong.CUT, share=0.02),
+        Fault(Wrong.REFUSED, share=0.01),
+        Fault(Wrong.BAD_GATEWAY, share=0.01),
+        Fault(Wrong.SLOW, share=0.05, seconds=0.1),
+        Fault(Wrong.HANGING, share=0.005, seconds=3.0),
+    ),
+    dropped_scores=0.1,
+    partial_errors=0.1,
+    duplicated_rows=0.3,
+    resent_rows=0.3,
+    late_rows=0.3,
+    late_by=4.0,
+)
+"""Everything that goes wrong with a Langfuse, all of it on one day."""
+
+
+@dataclass(frozen=True)
+class Survived:
+    """What a series of kills came to."""
+
+    kills: int
+    batches: int
+    """Batches of scores that were answered meanwhile."""
+    statuses: dict[int, int]
+    """How often each status was answered; 0 is no answer."""
+    codes: tuple[int, ...]
+    """How the passes ended that finished the work."""
+    log: str
 
 
 @dataclass
@@ -51,6 +95,8 @@ class Station:
     folder: Path
     expected: dict[Subject, float | str] = field(default_factory=dict)
     running: list[subprocess.Popen[str]] = field(default_factory=list)
+    settings: dict[str, str] = field(default_factory=dict)
+    """Variables for each process that is started."""
 
     def add_traces(self, *names: str) -> None:
         """Let Langfuse show traces of a surgical and a blind call each, a few minutes old."""
@@ -87,7 +133,7 @@ class Station:
         keys = {"LANGFUSE_BASE_URL": self.url, "LANGFUSE_PUBLIC_KEY": KEYS.public_key, "LANGFUSE_SECRET_KEY": KEYS.secret_key}
         process = subprocess.Popen(
             [sys.executable, "-m", "hunkwatch", *words],
-            env={**inherited, **QUICK, **keys, "STATE_DIRECTORY": str(self.folder), **environment},
+            env={**inherited, **QUICK, **keys, "STATE_DIRECTORY": str(self.folder), **self.settings, **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -108,12 +154,65 @@ class Station:
         _, log = process.communicate(timeout=PATIENCE)
         return process.returncode, [json.loads(line) for line in log.splitlines() if line.startswith("{")]
 
+    def survive(self, kills: int, *, seed: int, wait_until: WaitUntil, told: Callable[[int], None] = lambda _kill: None) -> Survived:
+        """Let traces arrive on a bad day and kill the worker after a seeded number of requests, again and again; then finish the work."""
+        moments = random.Random(seed)  # noqa: S311 (moments, not secrets)
+        for kill in range(kills):
+            self.sandbox.habits = replace(BAD_DAY, seed=seed + kill // 10)
+            self.add_traces(f"t{kill}a", f"t{kill}b")
+            before = len(self.sandbox.requests)
+            process = self.start("run", HUNKWATCH_LANGFUSE__TIMEOUT="1s")
+            until = before + moments.randint(FEWEST_REQUESTS, MOST_REQUESTS)
+            wait_until(lambda until=until, process=process: len(self.sandbox.requests) >= until or process.poll() is not None)
+            time.sleep(moments.uniform(0.0, 0.02))
+            process.kill()
+            process.communicate()
+            self.running.remove(process)
+            told(kill + 1)
+        answered = list(self.sandbox.requests)
+        self.sandbox.habits = Habits()
+        time.sleep(BAD_DAY.late_by)
+        codes, logs = [], []
+        for words in (("run", "--once"), ("dead-letters", "retry", "--all"), ("run", "--once")):
+            code, _, log = self.finish(*words)
+            codes.append(code)
+            logs.append(log)
+        return Survived(
+            kills,
+            sum(method == "POST" and status in {202, 207} for method, _, status in answered),
+            dict(Counter(status for _, _, status in answered)),
+            tuple(codes),
+            "".join(logs),
+        )
+
     def shown(self) -> dict[Subject, float | str]:
         """Return what Langfuse holds once all that is under way is done; a score that is there twice fails the test."""
         rows = self.sandbox.all_scores()
         scores = {(row["traceId"], row["observationId"] or None, row["name"]): row["stringValue"] or row["value"] for row in rows}
         assert len(rows) == len(scores), "a score is there twice"
         return scores
+
+
+@pytest.fixture
+def postgres_url() -> Iterator[str]:
+    """A fresh Postgres database, dropped afterwards."""
+    server = os.environ.get("HUNKWATCH_TEST_POSTGRES")
+    if not server:
+        pytest.skip("no Postgres: HUNKWATCH_TEST_POSTGRES names none")
+    name = f"hunkwatch_{uuid4().hex}"
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f'CREATE DATABASE "{name}"')
+    yield f"{server.rsplit('/', maxsplit=1)[0]}/{name}"
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def anywhere(request: pytest.FixtureRequest, station: Station) -> Station:
+    """A station whose state is on either database."""
+    if request.param == "postgres":
+        station.settings["HUNKWATCH_STORE__URL"] = request.getfixturevalue("postgres_url")
+    return station
 
 
 @pytest.fixture
