@@ -88,6 +88,7 @@ _NEVER = frozenset({"EMBEDDING", "RETRIEVER", "EVALUATOR", "GUARDRAIL"})
 _TRANSCRIPTS = frozenset({"codex.terminal", "codex.transcript"})
 _NODES = ("tool_invoker", "ToolInvoker")
 _NODE_ITEMS = 1000
+_NOTHING: tuple[object, ...] = (None, "", {}, "{}", [])
 _LONG_METADATA = 10_000
 _TOOL_KEYS = ("codex.tool_name", "tool_name", "toolName", "tool")
 _TOOL_ATTRIBUTES = ("gen_ai.tool.name", "ai.toolCall.name", "tool.name", "tool_name")
@@ -147,7 +148,7 @@ def _found(asked: Iterable[Request]) -> list[tuple[str | None, Found]]:
     """
     places: dict[str | None, dict[str, list[Found]]] = {}
     holders: dict[str | None, str] = {}
-    for request in asked:
+    for request in _begun(asked):
         patches = _of(request.argument, tools.kind(request.name), cut=request.cut)
         if request.call_id is None:
             patches = [each for each in patches if holders.get(each.text, request.place) == request.place]
@@ -162,6 +163,13 @@ def _found(asked: Iterable[Request]) -> list[tuple[str | None, Found]]:
         patches = next((each for each in by_place.values() if any(one.text is not None for one in each)), next(iter(by_place.values())))
         found.extend((call_id, each) for each in dict.fromkeys(patches))
     return found
+
+
+def _begun(asked: Iterable[Request]) -> Iterator[Request]:
+    """Yield the requests without those that only announce a call whose argument comes later under the same id."""
+    given = list(asked)
+    filled = {(request.call_id, request.name) for request in given if request.call_id is not None and request.argument not in _NOTHING}
+    return (request for request in given if request.argument not in _NOTHING or (request.call_id, request.name) not in filled)
 
 
 # ---------------------------------------------------------------- what a tool was given

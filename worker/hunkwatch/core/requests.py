@@ -7,6 +7,7 @@ results are never entered; in a list of messages only those behind the last one 
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import NamedTuple
 
 from hunkwatch.core import layers
@@ -14,12 +15,12 @@ from hunkwatch.core import layers
 DEPTH = 24
 _ITEMS = 20_000
 
-_NAMES = ("name", "toolName", "tool_name", "recipient_name", "tool", "function_name", "tool_call.function.name")
+_NAMES = ("name", "toolName", "tool_name", "recipient_name", "tool", "function_name", "FunctionName", "tool_call.function.name")
 _ARGUMENTS = (
     "arguments", "args", "input", "parameters", "params", "tool_input", "toolInput", "tool_args", "tool_kwargs", "tool_arguments",
-    "kwargs", "partial_json", "input_json", "tool_call.function.arguments",
+    "kwargs", "partial_json", "input_json", "Arguments", "tool_call.function.arguments",
 )  # fmt: skip
-_IDS = ("call_id", "callId", "callID", "toolCallId", "tool_call_id", "toolUseId", "tool_use_id", "tool_id", "id", "tool_call.id")
+_IDS = ("call_id", "callId", "callID", "toolCallId", "tool_call_id", "toolUseId", "tool_use_id", "tool_id", "id", "Id", "tool_call.id")
 _TYPES = {
     "function_call", "custom_tool_call", "tool_call", "tool-call", "tool_use", "server_tool_use", "mcp_tool_use", "mcp_call", "function",
     "custom", "tool-invocation", "tool_invocation", "invalid_tool_call", "tool_call_chunk", "dynamic-tool", "toolCall", "tooluse",
@@ -31,6 +32,11 @@ _CARRIERS = frozenset({
     "tool_uses", "toolInvocations", "toolInvocation", "function", "custom", "function_calls", "functionCalls", "tool_invocations",
     "message.tool_calls",
 })  # fmt: skip
+_TEXT_CARRIERS = _CARRIERS | {
+    "message", "messages", "output_messages", "llm.output_messages", "gen_ai.output.messages", "gen_ai.completion", "ai.response.toolCalls",
+    "candidates", "choices", "generations", "parts", "items",
+}  # fmt: skip
+"""Keys under which calls may stand as JSON text. A text that somebody said has none of them."""
 _CLOSED = frozenset({
     "tools", "tool_definitions", "toolDefinitions", "functions", "instructions", "system", "system_prompt", "systemInstruction", "prompt",
     "prompts", "input_messages", "history", "chat_history", "tool_results", "toolResults", "tool_result", "toolResult", "result",
@@ -93,6 +99,7 @@ def item(value: object, carrier: str = "") -> Request | None:
     call_id = _string(value, _IDS) or None
     part = value.get("part_kind") or value.get("content_type") or ""
     told = kind in _TYPES or kind.startswith("tool-") or carrier in _CARRIERS or part in {"tool-call", "builtin-tool-call", "function_call"}
+    told = told or ("tool" in value and "tool_input" in value)
     if not told and (call_id is None or kind or value.get("role")):
         return None
     return Request(name, call_id, value[key], carrier)
@@ -132,7 +139,7 @@ class _Walk:
                 self.enter(each, carrier, depth + 1)
         elif isinstance(value, dict):
             self._object(value, carrier, depth)
-        elif isinstance(value, str) and carrier in _CARRIERS and _OBJECT.match(value) is not None:
+        elif isinstance(value, str) and carrier in _TEXT_CARRIERS and _OBJECT.match(value) is not None:
             decoded, _ = layers.decode(value)
             if decoded is not value:
                 self.enter(decoded, carrier, depth + 1)
@@ -150,9 +157,27 @@ class _Walk:
                 self.growing[index] = (len(self.found), [found.argument])
             self.found.extend(_spread(found))
             return
-        for key, each in value.items():
-            if key in _CARRIERS or (isinstance(each, (dict, list)) and key not in _CLOSED):
+        for key, each in _nested(value).items():
+            if key in _TEXT_CARRIERS or (isinstance(each, (dict, list)) and key not in _CLOSED):
                 self.enter(each, carrier if key.isdigit() else key, depth + 1)
+
+
+def _nested(value: dict[str, object]) -> dict[str, object]:
+    """Return an object whose keys are paths (``a.0.tool_calls.1.name``), as some tracers flatten a message, as the tree that it was."""
+    if not any(".tool_calls." in key for key in value):
+        return value
+    tree: dict[str, object] = {}
+    for key, each in islice(value.items(), _ITEMS):
+        *path, last = key.split(".", DEPTH)
+        place = tree
+        for step in path:
+            inner = place.setdefault(step, {})
+            if not isinstance(inner, dict):
+                break
+            place = inner
+        else:
+            place[last] = each
+    return tree
 
 
 def _is_piece(value: dict[str, object]) -> bool:

@@ -43,6 +43,13 @@ _WRAPPERS = (
     "payload", "request", "operation", "operations", "body", "data", "value", "function", "custom", "tool_call", "command", "cmd",
     "script", "code", "raw",
 )  # fmt: skip
+_PROSE = frozenset({
+    "explanation", "description", "reason", "reasoning", "thought", "thinking", "context", "history", "messages", "prompt", "system",
+    "instructions", "metadata", "meta", "schema", "parameters_schema", "inputSchema", "tools", "result", "output", "response", "error",
+    "example", "examples", "old", "old_str", "old_string", "before", "comment", "note", "notes", "title", "plan", "summary",
+})  # fmt: skip
+"""Keys under which a patch is told about, not given."""
+_BARE = ("***", "{", "[", '"', "<<", "apply_patch", "applypatch", "```")
 _MODES = frozenset({"", "patch", "apply", "apply_patch", "v4a", "default"})
 _FIELDS = re.compile(r"(?:[A-Za-z_]\w*+\()?+[A-Za-z_]\w*+=['\"]")
 _FENCES = ("```", "~~~")
@@ -226,10 +233,18 @@ class _Search:
         self.path = operations.path_of(value)
         if self._first_of(value, _PATCH_KEYS, depth) or self._first_of(value, _WRAPPERS, depth):
             return
-        for other in value.values():
-            if isinstance(other, str) and other.lstrip().startswith("***") and grammar.envelopes(other):
-                self.patch(other.strip())
-                return
+        for key, other in value.items():
+            if key not in _PROSE and self._is_bare(other):
+                before = len(self.found)
+                self.value(other, depth + 1)
+                if len(self.found) > before:
+                    return
+
+    def _is_bare(self, value: object) -> bool:
+        """Say whether a value under a key that nobody knows is a patch by itself, in whatever it may be wrapped."""
+        if isinstance(value, str):
+            return "Begin Patch" in value and value.lstrip().startswith(_BARE)
+        return isinstance(value, dict)
 
     def _script_fields(self, value: dict[str, object], depth: int) -> None:
         """Look for a script; a command may have its arguments or its standard input beside it."""
@@ -270,6 +285,8 @@ class _Search:
         elif key == "diff" and value.strip() and not grammar.envelopes(value):
             if grammar.looks_like_patch(value):
                 self.patch(value)
+            elif self._is_bare(value):
+                self.value(value, depth + 1)
         elif key in _SURE_KEYS or _may_be_patch(value):
             self.value(value, depth + 1)
 

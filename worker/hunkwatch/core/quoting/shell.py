@@ -25,6 +25,51 @@ _ASKS = frozenset({"--help", "-h", "--version", "-V", "help"})
 _REMOTES = frozenset({"docker", "podman", "kubectl", "ssh", "nsenter", "chroot", "su", "devcontainer", "docker-compose"})
 _INTERPRETERS = {"python": "python", "python3": "python", "node": "javascript", "bun": "javascript"}
 _WRITERS = frozenset({"cat", "tee", "printf", "echo"})
+_DEAF = frozenset({"cd", "pushd", "set", "export", "umask", "true", ":", "mkdir", "source", "."})
+"""Commands that leave what a group was piped to the command behind them."""
+_READERS = (
+    frozenset(
+        {
+            "grep",
+            "egrep",
+            "fgrep",
+            "rg",
+            "ag",
+            "ack",
+            "awk",
+            "sed",
+            "wc",
+            "head",
+            "tail",
+            "less",
+            "more",
+            "diff",
+            "cmp",
+            "patch",
+            "git",
+            "man",
+            "which",
+            "type",
+            "whereis",
+            "find",
+            "ls",
+            "sort",
+            "read",
+            "vim",
+            "test",
+            "[",
+            "curl",
+            "gh",
+            "rm",
+            "chmod",
+            "cp",
+            "mv",
+            "install",
+        }
+    )
+    | _WRITERS
+)
+"""Commands to which the name of the patch command is a word like any other."""
 _SCRIPT_FLAGS = ("-c", "-lc", "-ic", "-cl", "-lic", "-ec", "-exc", "-euc", "-xc", "-elc", "-leic")
 STEPS = 300_000
 """How many words and pieces of words of a script are looked at, with the scripts inside it."""
@@ -82,6 +127,8 @@ def _run(script: str, state: _State, depth: int) -> Text | None:
             continue
         stdin = _stdin(command, state) or (piped if has_pipe else None)
         written = _follow(command, stdin, state, depth, fed_by_pipe=has_pipe)
+        if has_pipe and command.then != "|" and command.words and command.words[0].text in _DEAF:
+            continue
         has_pipe = command.then == "|"
         piped = written
     return piped
@@ -97,9 +144,17 @@ def _stdin(command: Command, state: _State) -> Text | None:
         elif redirection.sign == "<":
             name = redirection.text
             inner = _inner(name, "<(")
-            given = _run(inner, _State(state.steps), DEPTH - 1) if inner is not None else _take(state.files, name.text)
+            given = _run(inner, _State(state.steps), DEPTH - 1) if inner is not None else _take(state.files, _target(name, state))
             given = given or Text(None)
     return given
+
+
+def _target(word: Text, state: _State) -> str | None:
+    """Return the file that a word names, perhaps through a variable."""
+    if not word.name:
+        return word.text
+    held = state.variables.get(word.name)
+    return None if held is None else held.text.text
 
 
 def _follow(command: Command, stdin: Text | None, state: _State, depth: int, *, fed_by_pipe: bool) -> Text | None:
@@ -119,7 +174,7 @@ def _follow(command: Command, stdin: Text | None, state: _State, depth: int, *, 
         state.variables[rest[-1].text] = _Held(stdin, [])
     written = _output(name.rpartition("/")[2], rest, stdin, state, depth)
     if written is not None:
-        for target in _targets(name, rest, command):
+        for target in _targets(name, rest, command, state):
             state.files[target] = _Held(written, [])
     if depth < DEPTH:
         _descend(name, words[at:], stdin, state, depth)
@@ -209,10 +264,12 @@ def _output(name: str, rest: list[Text], stdin: Text | None, state: _State, dept
     if name == "tee":
         return stdin
     if name == "cat":
-        sources = [word for word in rest if word.text is not None and (not word.text.startswith("-") or word.text == "-")]
+        sources = [
+            source for word in rest if (source := _target(word, state)) is not None and (not source.startswith("-") or source == "-")
+        ]
         if not sources:
             return stdin
-        return stdin if sources[0].text == "-" else _take(state.files, sources[0].text)
+        return stdin if sources[0] == "-" else _take(state.files, sources[0])
     if name == "echo":
         flags = [word for word in rest[:1] if word.text in {"-e", "-n", "-ne", "-en", "-E"}]
         values = [_value(word, state, depth) for word in rest[len(flags) :]]
@@ -241,13 +298,13 @@ def _printf(rest: list[Text], state: _State, depth: int) -> Text | None:
     return Text(escapes.undo(text, escapes.ECHO) if "%b" in form else text, expanded=any(value.expanded for value in values))
 
 
-def _targets(name: str, rest: list[Text], command: Command) -> list[str]:
+def _targets(name: str, rest: list[Text], command: Command, state: _State) -> list[str]:
     """Return the files that a command's output goes to."""
     if name.rpartition("/")[2] not in _WRITERS:
         return []
-    targets = [redirection.text.text for redirection in command.redirections if redirection.sign in {">", ">|"}]
+    targets = [_target(redirection.text, state) for redirection in command.redirections if redirection.sign in {">", ">|"}]
     if name == "tee":
-        targets += [word.text for word in rest]
+        targets += [_target(word, state) for word in rest]
     return [target for target in targets if target]
 
 
@@ -258,25 +315,29 @@ def _descend(name: str, words: list[Text], stdin: Text | None, state: _State, de
     if language is not None:
         _interpret(language, words[1:], stdin, state, depth)
         return
-    if name in _REMOTES:
-        at = next((at for at, word in enumerate(words) if is_patch_command(word.text or "")), None)
-        if at is not None:
-            _feed(words[at:], stdin, state, depth, fed_by_pipe=False)
-            return
-    if name in {"ssh", "su"}:
+    at = next((at for at, word in enumerate(words) if is_patch_command(word.text or "")), None)
+    if at is not None and (name in _REMOTES or (name.rpartition("/")[2] not in _READERS and "***" in ((stdin and stdin.text) or ""))):
+        _feed(words[at:], stdin, state, depth, fed_by_pipe=False)
+        return
+    if name in {"ssh", "su"} and stdin is None:
         script = _value(words[-1], state, depth)
     elif name == "eval" and len(words) > 1:
         script = _value(words[1], state, depth)
     else:
-        for at, word in enumerate(words[:-2]):
-            if word.text is not None and is_shell(word.text):
-                flag = next((i for i in range(at + 1, min(len(words), at + 6)) if is_script_flag(words[i].text or "")), None)
-                script = _value(words[flag + 1], state, depth) if flag is not None and flag + 1 < len(words) else None
-                break
-        if script is None and is_shell(name) and len(words) <= 2 and stdin is not None:  # noqa: PLR2004 - "bash" or "bash -s"
-            script = stdin
+        script = _nested(words, stdin, state, depth)
     if script is not None and script.text is not None and "patch" in script.text:
         _run(script.text, state, depth + 1)
+
+
+def _nested(words: list[Text], stdin: Text | None, state: _State, depth: int) -> Text | None:
+    """Return the script that the first shell among the words gets: behind its flag, or on its standard input."""
+    at = next((at for at, word in enumerate(words) if word.text is not None and is_shell(word.text)), None)
+    if at is None or (words[0].text or "").rpartition("/")[2] in _READERS:
+        return None
+    flag = next((i for i in range(at + 1, min(len(words), at + 6)) if is_script_flag(words[i].text or "")), None)
+    if flag is not None:
+        return _value(words[flag + 1], state, depth) if flag + 1 < len(words) else None
+    return stdin if all((word.text or "").startswith("-") for word in words[at + 1 :]) else None
 
 
 def _interpret(language: str, words: list[Text], stdin: Text | None, state: _State, depth: int) -> None:
