@@ -35,6 +35,12 @@ async def fill(world: Any, *, days: float = 30, until: datetime | None = None, a
     return await errands.backfill(world.settings, stretch, emit=world.told.append, clock=world.clock, **more)
 
 
+@pytest.fixture(autouse=True)
+def by_the_day(world: Any) -> None:
+    """Sweep a day at a time, so that a stretch has parts."""
+    world.adjust("sweep", span=DAY)
+
+
 def parts(world: Any) -> list[events.WindowSwept]:
     """Return the windows that backfills have put on record."""
     return [swept for swept in world.heard(events.WindowSwept) if swept.lane.startswith("backfill:")]

@@ -122,7 +122,7 @@ class SweepSection(Section):
     )
     settle: Duration = Field(default=timedelta(seconds=20), description="The watermark stays this far behind the present.")
     span: Pause = Field(
-        default=timedelta(days=1), description="Longest stretch of new time in one sweep, so that a long catch-up keeps what it has."
+        default=timedelta(days=7), description="Longest stretch of new time in one sweep; one that is too much at once is cut."
     )
     request_grace: Duration = Field(
         default=timedelta(minutes=10), description="A call known only from a model's answer is scored there this long after its end."
@@ -169,7 +169,7 @@ class DeliverySection(Section):
     """[delivery] How scores are sent and proven."""
 
     every: Pause = Field(default=timedelta(seconds=2), description="Pause between looks into an empty outbox.")
-    batch: int = Field(default=200, ge=1, le=1000, description="Most scores in one request.")
+    batch: int = Field(default=500, ge=1, le=1000, description="Most scores in one request.")
     look_after: tuple[Duration, ...] = Field(
         default=(timedelta(seconds=20), timedelta(minutes=1), timedelta(minutes=2), timedelta(minutes=4)),
         min_length=1,
