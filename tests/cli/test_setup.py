@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -23,6 +24,9 @@ CONFIGS, WIDGETS, DASHBOARDS = "score-configs", "unstable/dashboard-widgets", "u
 ENVIRONMENTS = ("default", "staging", "production")
 """Those of the three observations."""
 
+TLS = ssl.create_default_context()
+"""Made once: each client would load the certificates anew."""
+
 WRITES = ("POST", "PATCH", "PUT", "DELETE")
 
 
@@ -33,7 +37,7 @@ class Langfuse:
         """Look at it over HTTP."""
         self.sandbox = sandbox
         self.url = url
-        self._client = httpx.Client(base_url=f"{url}/api/public/", auth=("pk-lf-person", "sk-lf-person"), trust_env=False)
+        self._client = httpx.Client(base_url=f"{url}/api/public/", auth=("pk-lf-person", "sk-lf-person"), trust_env=False, verify=TLS)
 
     def kept(self, what: str) -> list[dict[str, Any]]:
         """Return everything of a kind, the newest first."""
@@ -318,8 +322,7 @@ def test_scores_reach_langfuse_although_their_config_was_archived_under_the_work
 # ---------------------------------------------------------------- what people see on a score
 
 
-@pytest.mark.parametrize("version", ["3.200.0", "4.16.0", "4.60.0"])
-@pytest.mark.parametrize("paths", ["true", "false"])
+@pytest.mark.parametrize(("version", "paths"), [("3.200.0", "true"), ("4.16.0", "false"), ("4.60.0", "true")])
 def test_a_score_in_langfuse_says_where_and_how_much_and_what_it_does_not_mean(
     serve: Callable[..., Langfuse], say: Say, version: str, paths: str
 ) -> None:
@@ -342,15 +345,15 @@ def test_a_score_in_langfuse_says_where_and_how_much_and_what_it_does_not_mean(
 
 
 @pytest.mark.parametrize(
-    ("flags", "a_day"),
+    ("verb", "flags", "a_day"),
     [
-        ((), 10),
-        (("--set", "scores.write=blind_rewrite,blind_hunks,retyped_lines"), 3),
-        (("--set", "scores.write=blind_rewrite"), 1),
-        (("--set", "sweep.sample=0"), 0),
+        ("setup", (), 10),
+        ("check", (), 10),
+        ("setup", ("--set", "scores.write=blind_rewrite,blind_hunks,retyped_lines"), 3),
+        ("check", ("--set", "scores.write=blind_rewrite"), 1),
+        ("setup", ("--set", "sweep.sample=0"), 0),
     ],
 )
-@pytest.mark.parametrize("verb", ["setup", "check"])
 def test_the_cost_of_a_month_follows_from_the_last_day_and_the_settings(
     serve: Callable[..., Langfuse], say: Say, verb: str, flags: tuple[str, ...], a_day: int
 ) -> None:
@@ -367,14 +370,14 @@ def test_the_cost_of_a_month_follows_from_the_last_day_and_the_settings(
 # ---------------------------------------------------------------- permissions
 
 
-@pytest.mark.parametrize("version", ["4.16.0", "4.60.0"])
 @pytest.mark.parametrize(
-    ("access", "words", "sentence"),
+    ("version", "access", "words", "sentence"),
     [
-        (Access.READ_ONLY, ("run", "--once"), "(this key may not write scores)"),
-        (Access.READ_ONLY, ("setup",), "(this key may not change score configs and dashboards)"),
-        (Access.SCORES_ONLY, ("run", "--once"), "(this key may not look at its project)"),
-        (Access.SCORES_ONLY, ("setup",), "(this key may not look at its project)"),
+        ("4.16.0", Access.READ_ONLY, ("run", "--once"), "(this key may not write scores)"),
+        ("4.60.0", Access.READ_ONLY, ("run", "--once"), "(this key may not write scores)"),
+        ("4.60.0", Access.READ_ONLY, ("setup",), "(this key may not change score configs and dashboards)"),
+        ("4.16.0", Access.SCORES_ONLY, ("run", "--once"), "(this key may not look at its project)"),
+        ("4.60.0", Access.SCORES_ONLY, ("setup",), "(this key may not look at its project)"),
     ],
 )
 def test_a_key_that_may_not_is_told_what_it_may_not(  # noqa: PLR0913, PLR0917 - a case and what it needs
@@ -392,7 +395,7 @@ def test_a_key_that_may_not_is_told_what_it_may_not(  # noqa: PLR0913, PLR0917 -
     assert ((0, 0, 0), []) == (langfuse.counts(), langfuse.sandbox.all_scores())
 
 
-@pytest.mark.parametrize("version", ["3.200.0", "4.16.0", "4.60.0"])
+@pytest.mark.parametrize("version", ["4.16.0", "4.60.0"])
 @pytest.mark.parametrize(
     ("access", "failed"),
     [

@@ -18,8 +18,9 @@ from hunkwatch.core import caveats
 from hunkwatch.core.model import Shape
 from hunkwatch.errors import Halt, Refused, RetryLater
 from hunkwatch.langfuse import configs, setup, wire
+from hunkwatch.langfuse.http import Route
 from hunkwatch.langfuse.setup import configs as config_setup
-from hunkwatch.sandbox import Sandbox
+from hunkwatch.sandbox import Habits, Plan, Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -311,6 +312,19 @@ async def test_a_rehearsal_asks_only_to_read(edge: Any) -> None:
         await setup.take_down(http, setup.Looking(http))
 
     assert {"GET"} == {request.method for request in edge.asked}
+
+
+async def test_a_limit_of_the_server_only_takes_time(edge: Any, on_socket: Any) -> None:
+    """Thirty requests a minute on the smallest plan, most of them used by others: everything is made once all the same."""
+    sandbox = Sandbox("4.60.0", habits=Habits(plan=Plan.HOBBY), now=edge.clock.now)
+    async with sandbox.serving() as url, on_socket(url, ("pk-lf-demo", "sk-lf-demo")) as http:
+        for _ in range(20):
+            await http.get("api/public/projects", route=Route.PROJECTS)
+        steps, _dashboard = await setup.put_up(http, setup.Writing(http))
+
+    assert {"created"} == {step.did for step in steps}
+    assert edge.clock.slept
+    assert {429} == {status for _, _, status in sandbox.requests if status >= 400}
 
 
 async def test_the_sandbox_takes_every_body(on_socket: Any) -> None:

@@ -268,7 +268,14 @@ async def cost(settings: Settings, *, clock: Clock | None = None) -> str:
     clock = clock or SystemClock()
     try:
         async with _talking(settings, clock, attempts=FEW_ATTEMPTS) as langfuse:
-            return str(await estimating.estimate(langfuse.source, settings, now=clock.now()))
+            return await _cost(settings, langfuse, clock)
+    except HunkwatchError as error:
+        return f"not known: {error}"
+
+
+async def _cost(settings: Settings, langfuse: Langfuse, clock: Clock) -> str:
+    try:
+        return str(await estimating.estimate(langfuse.source, settings, now=clock.now()))
     except HunkwatchError as error:
         return f"not known: {error}"
 
@@ -288,7 +295,7 @@ async def _put_up(settings: Settings, hand: Callable[[Http], Hand], clock: Clock
     async with _talking(settings, clock) as langfuse:
         steps, dashboard = await langfuse.put_up(hand)
         project, server = langfuse.abilities.project_id, langfuse.abilities.server
-    told = await cost(settings, clock=clock)
+        told = await _cost(settings, langfuse, clock)
     if isinstance(dashboard, setup.NoDashboards):
         remark = f"Langfuse {server} has no API for dashboards, so it gets none: they came with {setup.DASHBOARDS_SINCE}"
         return SetupReport(project, steps, remark=remark, cost=told)
