@@ -14,7 +14,7 @@ from hunkwatch.ports import Delivery, Status
 from hunkwatch.telemetry.metrics import Metrics, names
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-UNITS = ("_seconds", "_total", "_info", "_bytes_total", "_scores", "_waiting", "_scorer", "_value", "_amount")
+UNITS = ("_seconds", "_total", "_info", "_bytes_total", "_scores", "_waiting", "_scorer", "_value", "_amount", "_up")
 
 
 def sample(metrics: Metrics, name: str, /, **labels: str) -> float | None:

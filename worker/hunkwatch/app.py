@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from importlib import metadata
@@ -20,13 +20,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from hunkwatch import events, ports
 from hunkwatch.core import evaluate
-from hunkwatch.daemon import leaving, moves, once, reloading, reports, tenure
-from hunkwatch.daemon import run as loops
+from hunkwatch.daemon import leaving, moves, once, reports, tenure
 from hunkwatch.daemon.clock import SystemClock
 from hunkwatch.daemon.project import Project
-from hunkwatch.daemon.pulse import Deadman
-from hunkwatch.errors import Exit, Halt, HunkwatchError, RetryLater
-from hunkwatch.settings import without_password
+from hunkwatch.errors import Exit, Halt, RetryLater
+from hunkwatch.settings import each, without_password
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
     from hunkwatch.ports import Clock
     from hunkwatch.settings import Settings
     from hunkwatch.telemetry import Opened
-    from hunkwatch.telemetry.health import Health
-    from hunkwatch.telemetry.systemd import Supervisor
 
 PATIENCE = timedelta(seconds=60)
 """How long ``run --once`` waits for Langfuse to show what was sent."""
@@ -89,17 +85,29 @@ class Finding:
 @asynccontextmanager
 async def opened(settings: Settings, *, emit: Emit, clock: Clock, rehearsing: bool = False) -> AsyncIterator[Project]:
     """Open Langfuse and the state, say who is there, and yield the project to work on."""
+    async with state(settings) as store:
+        met = introduction(settings, emit, rehearsing=rehearsing)
+        async with connected(settings, store, emit=emit, clock=clock, met=met) as project:
+            yield project
+
+
+def state(settings: Settings) -> AbstractAsyncContextManager[ports.Store]:
+    """Open the state for work."""
     from hunkwatch.store import open_store  # noqa: PLC0415 (see the module's docstring)
+
+    return open_store(settings.store.url, holder=tenure.own_name())
+
+
+def introduction(settings: Settings, emit: Emit, *, name: str = "", rehearsing: bool = False) -> Callable[[Abilities], None]:
+    """Return what says who answers, how it is talked to, and where people look at what scores low."""
 
     def started(who: Abilities) -> None:
         version, answers = metadata.version("hunkwatch"), (who.project_id, who.server, who.reader.value, who.writer.value, who.why)
-        emit(events.WorkerStarted(*answers, version=version, scorer=evaluate.SCORER, dry_run=rehearsing))
+        emit(events.WorkerStarted(*answers, version=version, scorer=evaluate.SCORER, dry_run=rehearsing, name=name))
         where = links(settings, who.project_id)
         emit(events.LinksMade(who.project_id, where.traces(), where.observations()))
 
-    async with AsyncExitStack() as stack:
-        store = await stack.enter_async_context(open_store(settings.store.url, holder=tenure.own_name()))
-        yield await stack.enter_async_context(_connected(settings, store, emit=emit, clock=clock, met=started))
+    return started
 
 
 @asynccontextmanager
@@ -122,7 +130,7 @@ async def beside(settings: Settings, *, emit: Emit, clock: Clock) -> AsyncIterat
     async with open_for_reading(settings.store.url) as store:
         if store is None:
             raise Halt("there is no state yet", mend="Run `hunkwatch run --once` first.", exit_code=Exit.STATE)
-        async with _connected(settings, store, emit=emit, clock=clock, met=lambda _who: None) as project:
+        async with connected(settings, store, emit=emit, clock=clock, met=lambda _who: None) as project:
             yield project
 
 
@@ -138,19 +146,29 @@ async def recorded(settings: Settings) -> AsyncIterator[tuple[ports.Store, Seque
 
 
 @asynccontextmanager
-async def at_work(
-    settings: Settings, opening: Opening, *, emit: Emit | None, clock: Clock, notices: Sequence[events.Event] = ()
+async def at_work(  # noqa: PLR0913 - what to open, and for whom
+    settings: Settings,
+    opening: Opening,
+    *,
+    emit: Emit | None,
+    clock: Clock,
+    notices: Sequence[events.Event] = (),
+    stop: asyncio.Event | None = None,
 ) -> AsyncIterator[tuple[Project, asyncio.Event]]:
-    """Open what a piece of work needs, with the event that a signal sets; ``emit`` and ``notices`` as for ``run``."""
-    emit = emit or _voice(settings, clock, notices).emit
-    stop = asyncio.Event()
+    """Open what a piece of work needs, with the event that a signal sets; ``emit`` and ``notices`` as for ``run``.
+
+    With a ``stop``, whoever gave it listens to the signals.
+    """
+    emit = emit or voice(settings, clock, notices).emit
     async with AsyncExitStack() as stack:
-        stack.enter_context(leaving.signals(stop, emit))
+        if stop is None:
+            stop = asyncio.Event()
+            stack.enter_context(leaving.signals(stop, emit))
         yield await leaving.unless(stop, stack.enter_async_context(opening(settings, emit=emit, clock=clock))), stop
 
 
 @asynccontextmanager
-async def _connected(
+async def connected(
     settings: Settings, store: ports.Store, *, emit: Emit, clock: Clock, met: Callable[[Abilities], None]
 ) -> AsyncIterator[Project]:
     """Open Langfuse beside a state that is open, let ``met`` know who answers, and yield the project."""
@@ -174,89 +192,35 @@ async def _connected(
         )
 
 
-async def run(
-    settings: Settings,
-    *,
-    emit: Emit | None = None,
-    clock: Clock | None = None,
-    notices: Sequence[events.Event] = (),
-    reload: Callable[[], Settings] | None = None,
-) -> Exit:
-    """Run until a signal comes or going on makes no sense. Without ``emit`` the settings' own log is used, ``notices`` first.
-
-    SIGHUP makes it go on with what ``reload`` returns, all or nothing; without ``reload`` the settings stay.
-    """
-    from hunkwatch.telemetry import serving  # noqa: PLC0415 (see the module's docstring)
-    from hunkwatch.telemetry.systemd import Supervisor  # noqa: PLC0415 (see the module's docstring)
-
-    clock = clock or SystemClock()
-    began = clock.monotonic()
-    voice = _voice(settings, clock, notices)
-    emit = emit or voice.emit
-    supervisor = Supervisor(os.environ, pid=os.getpid())
-    stop, again, guard = asyncio.Event(), asyncio.Event(), Deadman(leaving.at_once)
-
-    def stopping() -> None:
-        supervisor.stopping()
-        guard.leave_within(loops.DRAIN + _LAST_GRACE)
-
-    async with AsyncExitStack() as stack:
-        stack.callback(guard.close)
-        stack.enter_context(leaving.signals(stop, emit, stopping))
-        stack.enter_context(reloading.hearing(again))
-        try:
-            project = await leaving.unless(stop, stack.enter_async_context(opened(settings, emit=emit, clock=clock)))
-        except leaving.Stopped:
-            return Exit.OK
-
-        async def refresh() -> None:
-            status = await project.store.status(project.id, scorer=evaluate.SCORER)
-            voice.metrics.show(project.id, status, now=clock.now())
-
-        await stack.enter_async_context(serving(settings, voice, clock=clock, refresh=refresh))
-        supervisor.ready()
-        supervisor.status(f"watching project {project.id}")
-        stack.push_async_callback(_handed_on, project)
-        alive = asyncio.create_task(_show_life(stop, clock, guard, supervisor, voice.health))
-        stack.push_async_callback(_ended, alive)
-        around = reloading.Surroundings(
-            load=reload or (lambda: settings),
-            connect=lambda others: _connected(others, project.store, emit=emit, clock=clock, met=lambda _who: None),
-            hide=voice.hide,
-            adopt=voice.adopt,
-            begun=lambda: supervisor.reloading(clock.monotonic()),
-            done=supervisor.ready,
-        )
-        reloader = reloading.Reloader(settings, around)
-        stack.push_async_callback(reloader.close)
-        await reloader.serve(project, stop=stop, again=again)
-    emit(events.WorkerStopped(clock.monotonic() - began))
-    return Exit.OK
-
-
-async def run_once(
+async def run_once(  # noqa: PLR0913 - what to do, and for whom
     settings: Settings,
     *,
     emit: Emit | None = None,
     clock: Clock | None = None,
     patience: timedelta = PATIENCE,
     notices: Sequence[events.Event] = (),
+    stop: asyncio.Event | None = None,
 ) -> reports.OnceReport:
     """Sweep until caught up, roll everything up, deliver, and wait for Langfuse to show it."""
     clock = clock or SystemClock()
-    async with at_work(settings, opened, emit=emit, clock=clock, notices=notices) as (project, stop):
-        done = await once.run(project, patience=patience, stop=stop)
+    async with at_work(settings, opened, emit=emit, clock=clock, notices=notices, stop=stop) as (project, stopped):
+        done = await once.run(project, patience=patience, stop=stopped)
         status = await project.store.status(project.id, scorer=evaluate.SCORER)
     return reports.of_pass(project.id, done, status)
 
 
 async def dry_run(
-    settings: Settings, *, emit: Emit | None = None, clock: Clock | None = None, notices: Sequence[events.Event] = ()
+    settings: Settings,
+    *,
+    emit: Emit | None = None,
+    clock: Clock | None = None,
+    notices: Sequence[events.Event] = (),
+    stop: asyncio.Event | None = None,
 ) -> reports.DryRunReport:
     """Do everything on a throw-away copy of the state, except writing to Langfuse, and report what a real run would send."""
     clock = clock or SystemClock()
-    async with at_work(settings, on_copy, emit=emit, clock=clock, notices=notices) as (project, stop):
-        done = await once.rehearse(project, stop=stop)
+    async with at_work(settings, on_copy, emit=emit, clock=clock, notices=notices, stop=stop) as (project, stopped):
+        done = await once.rehearse(project, stop=stopped)
         status = await project.store.status(project.id, scorer=evaluate.SCORER)
     return reports.of_rehearsal(project.id, done, status)
 
@@ -270,7 +234,9 @@ async def status(settings: Settings) -> StatusReport:
         if store is None:
             return StatusReport(place, evaluate.SCORER)
         counted = {project: await store.status(project, scorer=evaluate.SCORER) for project in await store.projects()}
-    return StatusReport(place, evaluate.SCORER, counted, {project: links(settings, project) for project in counted})
+    served = {one.langfuse.base_url: one for one in each(settings).values()}
+    known = list(served.values()) if len(served) == 1 else []  # the state does not say which project is on which of several servers
+    return StatusReport(place, evaluate.SCORER, counted, {project: links(one, project) for project in counted for one in known})
 
 
 def links(settings: Settings, project: str) -> Links:
@@ -323,7 +289,7 @@ async def fetch(settings: Settings, subject: str) -> tuple[Sequence[Observation]
     from hunkwatch.langfuse import open_langfuse  # noqa: PLC0415 (see the module's docstring)
 
     clock = SystemClock()
-    async with open_langfuse(settings.langfuse, clock=clock, emit=_voice(settings, clock).emit) as langfuse:
+    async with open_langfuse(settings.langfuse, clock=clock, emit=voice(settings, clock).emit) as langfuse:
         found = await langfuse.source.fetch(trace_id=subject) or await langfuse.source.fetch(observation_id=subject)
         return found, links(settings, langfuse.abilities.project_id)
 
@@ -365,35 +331,11 @@ async def _redecide(settings: Settings, ids: Sequence[str], move: Callable[..., 
     return count
 
 
-def _voice(settings: Settings, clock: Clock, notices: Sequence[events.Event] = ()) -> Opened:
+def voice(settings: Settings, clock: Clock, notices: Sequence[events.Event] = ()) -> Opened:
     """Open how the worker speaks, and say at once what was noticed before it could."""
     from hunkwatch.telemetry import open_telemetry  # noqa: PLC0415 (see the module's docstring)
 
-    voice = open_telemetry(settings, sys.stderr, clock=clock, environ=os.environ)
+    opened = open_telemetry(settings, sys.stderr, clock=clock, environ=os.environ)
     for notice in notices:
-        voice.emit(notice)
-    return voice
-
-
-async def _show_life(stop: asyncio.Event, clock: Clock, guard: Deadman, supervisor: Supervisor, health: Health) -> None:
-    """Tell the deadman and the service manager that the loops turn, as long as they do."""
-    every = min(_LIFE_EVERY, supervisor.watchdog_every or _LIFE_EVERY)
-    while True:
-        guard.alive()
-        if not health.stuck(at=clock.monotonic()):
-            supervisor.alive()
-        await clock.sleep(every.total_seconds(), unless=stop)
-        if stop.is_set():
-            return
-
-
-async def _handed_on(project: Project) -> None:
-    """Let another replica go on at once; if that fails, it does so when the lease ends."""
-    with suppress(HunkwatchError):
-        await project.store.release(project.id)
-
-
-async def _ended(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+        opened.emit(notice)
+    return opened

@@ -40,6 +40,19 @@ class WorkerStarted:
     version: str
     scorer: str
     dry_run: bool
+    name: str = ""
+    """What the configuration calls the project, where it serves several."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectParked:
+    """One of several projects cannot be worked on; the others go on, and it is opened anew after ``wait`` seconds."""
+
+    project: str
+    """Its id, "" while that is not known."""
+    name: str
+    reason: str
+    wait: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +290,7 @@ class ReloadRefused:
 
 Event = (
     WorkerStarted
+    | ProjectParked
     | LinksMade
     | WorkerStopping
     | WorkerStopped

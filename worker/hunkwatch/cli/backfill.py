@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hunkwatch import errands, settings
+from hunkwatch import errands
 from hunkwatch.cli import options, waiting
 from hunkwatch.cli.run import show_dry_run, show_pass
 from hunkwatch.settings import duration
@@ -33,6 +33,7 @@ def backfill(  # noqa: PLR0913 - each is a flag
     sample: options.Sample = None,
     as_json: options.AsJson = False,
     config: options.Config = None,
+    project: options.Project = None,
     base_url: options.BaseUrl = None,
     state: options.State = None,
     log_level: options.LogLevel = None,
@@ -52,7 +53,7 @@ def backfill(  # noqa: PLR0913 - each is a flag
     except ValueError as error:
         raise typer.BadParameter(f"--since and --until: {error}") from error
     flags = {"langfuse.base_url": base_url, "sweep.sample": sample, "store.url": options.address(state), "log.level": log_level}
-    loaded = options.load(config, flags, assigned, required=settings.CREDENTIALS)
+    loaded = options.load_one(config, flags, assigned, project=project)
     with waiting.shown("backfill", rate=_rate) as tell:
         if dry_run:
             would = asyncio.run(errands.rehearse_backfill(loaded.settings, stretch, tell=tell, notices=loaded.deprecated))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from hunkwatch import app, settings
+from hunkwatch import app
 from hunkwatch.cli import intake, options, pages, printing
 from hunkwatch.core import dialects, discover
 from hunkwatch.errors import Exit, Halt
@@ -38,6 +38,7 @@ def explain(  # noqa: PLR0913 - each is a flag
     ],
     *,
     config: options.Config = None,
+    project: options.Project = None,
     base_url: options.BaseUrl = None,
     assigned: options.Set = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page that shows the same.")] = None,
@@ -52,7 +53,7 @@ def explain(  # noqa: PLR0913 - each is a flag
         items = _from_file(subject)
         calls = [call for item in items if not isinstance(item, intake.Unreadable) for call in item]
     else:
-        loaded = options.load(config, {"langfuse.base_url": base_url}, assigned, required=settings.CREDENTIALS)
+        loaded = options.load_one(config, {"langfuse.base_url": base_url}, assigned, project=project)
         observations, links = asyncio.run(app.fetch(loaded.settings, subject))
         if not observations:
             raise Halt(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ def check(  # noqa: PLR0913 - each is a flag
     *,
     as_json: options.AsJson = False,
     config: options.Config = None,
+    project: options.Project = None,
     base_url: options.BaseUrl = None,
     state: options.State = None,
     log_level: options.LogLevel = None,
@@ -41,7 +42,7 @@ def check(  # noqa: PLR0913 - each is a flag
     """
     try:
         flags = {"langfuse.base_url": base_url, "store.url": options.address(state), "log.level": log_level}
-        loaded = options.load(config, flags, assigned, required=settings.CREDENTIALS)
+        loaded = options.load(config, flags, assigned, required=settings.CREDENTIALS, project=project)
     except settings.BadSettings as bad:
         findings: list[app.Finding] = [
             app.Finding(
@@ -54,9 +55,8 @@ def check(  # noqa: PLR0913 - each is a flag
         place = str(loaded.config_file) if loaded.config_file else "no file"
         findings = [app.Finding("configuration", ok=True, message=f"{place}; {len(loaded.origins)} settings given")]
         findings += [app.Finding("configuration", ok=True, message=f"{old.old} is the old name of {old.new}") for old in loaded.deprecated]
-        findings += asyncio.run(app.check(loaded.settings))
-        if not any(finding.exit in _UNHEARD for finding in findings):
-            findings.append(app.Finding("cost", ok=True, message=asyncio.run(errands.cost(loaded.settings))))
+        for name, its in settings.each(loaded.settings).items():
+            findings += _of_project(name, its)
         values = settings.redacted(loaded.settings)
         given = {key: {"value": values[key], "from": origin} for key, origin in sorted(loaded.origins.items())}
     if as_json:
@@ -71,6 +71,13 @@ def check(  # noqa: PLR0913 - each is a flag
     failed = [finding for finding in findings if not finding.ok]
     if failed:
         raise typer.Exit(next((finding.exit for finding in failed if finding.exit is not Exit.OK), Exit.FINDING))
+
+
+def _of_project(name: str, its: settings.Settings) -> Sequence[app.Finding]:
+    found = list(asyncio.run(app.check(its)))
+    if not any(finding.exit in _UNHEARD for finding in found):
+        found.append(app.Finding("cost", ok=True, message=asyncio.run(errands.cost(its))))
+    return [replace(finding, subject=f"{name}: {finding.subject}") for finding in found] if name else found
 
 
 def status(
@@ -102,8 +109,8 @@ def status(
 
 
 def _links(report: app.StatusReport, project: str) -> dict[str, str]:
-    links = report.links[project]
-    return {"traces": links.traces(), "observations": links.observations()}
+    links = report.links.get(project)
+    return {"traces": links.traces(), "observations": links.observations()} if links else {}
 
 
 def status_json(one: Status) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -50,13 +51,25 @@ Sample = Annotated[
         rich_help_panel=_PANEL,
     ),
 ]
+Project = Annotated[
+    str | None,
+    typer.Option("--project", metavar="NAME", help="Only this one of the [[projects]] in the file.", rich_help_panel=_PANEL),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def load(
-    config: Path | None, flags: Mapping[str, object], assigned: Sequence[str] | None, *, required: Collection[str] = ()
+    config: Path | None,
+    flags: Mapping[str, object],
+    assigned: Sequence[str] | None,
+    *,
+    required: Collection[str] = (),
+    project: str | None = None,
 ) -> settings.Loaded:
-    """Load the settings under these flags (by ``section.key``), ``--set`` ones and the process's environment. Raises BadSettings."""
+    """Load the settings under these flags (by ``section.key``), ``--set`` ones and the process's environment. Raises BadSettings.
+
+    With a ``project``, its settings alone.
+    """
     given: dict[str, object] = {}
     for assignment in assigned or ():
         key, separator, value = assignment.partition("=")
@@ -64,7 +77,26 @@ def load(
             raise typer.BadParameter(f"{key!r} has no value; write --set SECTION.KEY=VALUE")
         given[key.strip()] = value.strip()
     given.update({key: value for key, value in flags.items() if value is not None})
-    return settings.load(environ=os.environ, flags=given, config=config, required=required)
+    loaded = settings.load(environ=os.environ, flags=given, config=config, required=required)
+    if project is None:
+        return loaded
+    by_name = settings.each(loaded.settings)
+    if project not in by_name or not loaded.settings.projects:
+        known = f"there are: {', '.join(by_name)}" if loaded.settings.projects else "the configuration has no [[projects]]"
+        raise typer.BadParameter(f"there is no project {project!r}; {known}", param_hint="--project")
+    return replace(loaded, settings=by_name[project])
+
+
+def load_one(
+    config: Path | None, flags: Mapping[str, object], assigned: Sequence[str] | None, *, project: str | None = None
+) -> settings.Loaded:
+    """Load what work on a single project needs; where several are configured, one has to be named."""
+    loaded = load(config, flags, assigned, required=settings.CREDENTIALS, project=project)
+    match list(settings.each(loaded.settings)):
+        case [only]:
+            return replace(loaded, settings=settings.each(loaded.settings)[only])
+        case several:
+            raise typer.BadParameter(f"there are several projects, name one of them: {', '.join(several)}", param_hint="--project")
 
 
 def address(state: str | None) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hunkwatch import errands, settings
+from hunkwatch import errands
 from hunkwatch.cli import options, printing, waiting
 from hunkwatch.errors import Exit
 from hunkwatch.settings import duration
@@ -24,6 +24,7 @@ def purge(  # noqa: PLR0913 - each is a flag
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: options.AsJson = False,
     config: options.Config = None,
+    project: options.Project = None,
     base_url: options.BaseUrl = None,
     state: options.State = None,
     log_level: options.LogLevel = None,
@@ -35,7 +36,7 @@ def purge(  # noqa: PLR0913 - each is a flag
     deletions a day; when it is used up, or on a signal, purge says how many are left and exits with 75: run it again and it goes on.
     """
     flags = {"langfuse.base_url": base_url, "store.url": options.address(state), "log.level": log_level}
-    loaded = options.load(config, flags, assigned, required=settings.CREDENTIALS)
+    loaded = options.load_one(config, flags, assigned, project=project)
     if not yes:
         project, count = asyncio.run(errands.count_to_purge(loaded.settings))
         server = loaded.settings.langfuse.base_url

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from hunkwatch import errands, settings
+from hunkwatch import errands
 from hunkwatch.cli import options, printing, waiting
 from hunkwatch.daemon.rescore import Change
 from hunkwatch.errors import Exit
@@ -26,6 +26,7 @@ def rescore(  # noqa: PLR0913 - each is a flag
     ] = False,
     as_json: options.AsJson = False,
     config: options.Config = None,
+    project: options.Project = None,
     base_url: options.BaseUrl = None,
     state: options.State = None,
     log_level: options.LogLevel = None,
@@ -38,7 +39,7 @@ def rescore(  # noqa: PLR0913 - each is a flag
     stopped meanwhile; --dry-run works beside it. Exits with 75 when something is left: run it again.
     """
     flags = {"langfuse.base_url": base_url, "store.url": options.address(state), "log.level": log_level}
-    loaded = options.load(config, flags, assigned, required=settings.CREDENTIALS)
+    loaded = options.load_one(config, flags, assigned, project=project)
     with waiting.shown("rescore", rate=_rate) as tell:
         if dry_run:
             changes = asyncio.run(errands.rehearse_rescore(loaded.settings, tell=tell, notices=loaded.deprecated))

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from hunkwatch import errands, settings
+from hunkwatch import errands
 from hunkwatch.cli import options, printing
 from hunkwatch.errors import Exit
 
@@ -28,6 +28,7 @@ def setup(  # noqa: PLR0913 - each is a flag
     ] = False,
     as_json: options.AsJson = False,
     config: options.Config = None,
+    project: options.Project = None,
     base_url: options.BaseUrl = None,
     log_level: options.LogLevel = None,
     assigned: options.Set = None,
@@ -38,7 +39,7 @@ def setup(  # noqa: PLR0913 - each is a flag
     Langfuse cannot delete score configs, so --remove archives them; restart a worker that runs, since Langfuse drops what is sent with
     an archived one.
     """
-    loaded = options.load(config, {"langfuse.base_url": base_url, "log.level": log_level}, assigned, required=settings.CREDENTIALS)
+    loaded = options.load_one(config, {"langfuse.base_url": base_url, "log.level": log_level}, assigned, project=project)
     match remove, dry_run:
         case False, False:
             report = asyncio.run(errands.set_up(loaded.settings))

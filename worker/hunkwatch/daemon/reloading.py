@@ -101,7 +101,7 @@ class Reloader:
                     raise Halt("the key belongs to another project", mend="Restart the worker.")
                 self._next = settings, opening.pop_all()
         except HunkwatchError as error:
-            project.emit(events.ReloadRefused(project.id, _reason(error)))
+            project.emit(events.ReloadRefused(project.id, reason(error)))
             self._around.done()
             return None
         return successor
@@ -116,10 +116,15 @@ class Reloader:
 
 
 @contextmanager
-def hearing(again: asyncio.Event) -> Iterator[None]:
-    """Set ``again`` at each SIGHUP while the context is open."""
+def hearing(*again: asyncio.Event) -> Iterator[None]:
+    """Set every event at each SIGHUP while the context is open."""
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGHUP, again.set)
+
+    def heard() -> None:
+        for event in again:
+            event.set()
+
+    loop.add_signal_handler(signal.SIGHUP, heard)
     try:
         yield
     finally:
@@ -136,7 +141,8 @@ def _value(settings: Settings, key: str) -> object:
     return getattr(getattr(settings, section), name)
 
 
-def _reason(error: HunkwatchError) -> str:
+def reason(error: HunkwatchError) -> str:
+    """Say what is wrong and what to do, on one line."""
     if isinstance(error, BadSettings):
         return "; ".join(str(problem) for problem in error.problems)
     return f"{error}. {error.mend}" if isinstance(error, Halt) else str(error)

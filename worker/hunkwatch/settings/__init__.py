@@ -16,6 +16,7 @@ from hunkwatch.settings.load import (
     variable,
     without_password,
 )
+from hunkwatch.settings.projects import each
 from hunkwatch.settings.sections import (
     CREDENTIALS,
     KEYS,
@@ -28,6 +29,7 @@ from hunkwatch.settings.sections import (
     ScoresSection,
     Section,
     SelectSection,
+    Served,
     Settings,
     StoreSection,
     SweepSection,
@@ -50,10 +52,12 @@ __all__ = [
     "ScoresSection",
     "Section",
     "SelectSection",
+    "Served",
     "Settings",
     "StoreSection",
     "SweepSection",
     "config_places",
+    "each",
     "load",
     "redacted",
     "secrets_of",

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from hunkwatch.errors import Exit, Halt
 from hunkwatch.events import SettingDeprecated
+from hunkwatch.settings import files, projects
 from hunkwatch.settings.sections import CREDENTIALS, KEYS, Section, Settings
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ _ALIASES = {
 }
 """Langfuse's own names, weakest first."""
 
-_LARGEST_FILE = 1_000_000
 _DEPTH = 2
 
 
@@ -96,6 +96,8 @@ class _Reading:
         self.problems: list[Problem] = []
         self.deprecated: list[SettingDeprecated] = []
         self.tried: set[str] = set()
+        self.entries: object = []
+        self.entries_from = ""
 
     def fault(self, where: str, what: str) -> None:
         self.problems.append(Problem(where, what))
@@ -108,14 +110,15 @@ class _Reading:
 
     def take_file(self, path: Path) -> None:
         try:
-            content = _read(path)
+            content = files.read(path)
             tables = tomllib.loads(content)
         except (OSError, ValueError) as error:
-            self.fault(str(path), f"cannot be read: {_reason(error)}")
+            self.fault(str(path), f"cannot be read: {files.reason(error)}")
             return
         except RecursionError:
             self.fault(str(path), "cannot be read: nested too deeply")
             return
+        self.entries, self.entries_from = tables.pop("projects", []), str(path)
         for section, table in tables.items():
             if not isinstance(table, dict):
                 self.fault(f"{path}, {section}", f"stands outside any section{_suggestion(section)}")
@@ -148,9 +151,9 @@ class _Reading:
         if file:
             name = f"{name}_FILE"
             try:
-                value = _read(Path(file)).strip()
+                value = files.read(Path(file)).strip()
             except (OSError, ValueError) as error:
-                self.fault(name, f"the file cannot be read: {_reason(error)}")
+                self.fault(name, f"the file cannot be read: {files.reason(error)}")
                 return
             if not value:
                 self.fault(name, "the file is empty")
@@ -174,6 +177,20 @@ class _Reading:
                 if detail["type"] != "too_short" or detail["loc"] not in inside:
                     self._explain(detail)
         return Settings()
+
+    def take_projects(self, settings: Settings, environ: Mapping[str, str], *, with_keys: bool) -> Settings:
+        """Add what the entries of [[projects]] come to."""
+        shared = {key.partition(".")[2]: given.value for key, given in self.given.items() if key.startswith("langfuse.")}
+        own = {key: value for key, value in shared.items() if f"langfuse.{key}" not in CREDENTIALS}
+        found = projects.Entries(environ, own, with_keys=with_keys)
+        found.read(self.entries, self.entries_from)
+        for where, what in found.problems:
+            self.fault(where, what)
+        for key in CREDENTIALS:
+            if key in self.given and (origin := self.given[key].origin) not in found.variables:
+                self.fault(origin, "is not used beside [[projects]]; give that project an entry of its own")
+        self.given["projects"] = _Given(len(found.served), f"{self.entries_from}, [[projects]]")
+        return settings.model_copy(update={"projects": tuple(found.served)})
 
     def _explain(self, detail: ErrorDetails) -> None:
         section, *keys = (str(step) for step in detail["loc"])
@@ -216,7 +233,9 @@ def load(
             except ValueError:
                 reading.fault(f"command line, {key}", 'should be a list like "a,b" or ["a", "b"]')
     settings = reading.build()
-    for key in required:
+    if reading.entries:
+        settings = reading.take_projects(settings, environ, with_keys=bool(required))
+    for key in () if reading.entries else required:
         if key not in reading.tried and not reading.given.get(key, _Given("", "")).value:
             name = variable(key)
             reading.fault(key, f"is not set; give it as {name} or as a file named by {name}_FILE")
@@ -260,23 +279,25 @@ def variable(key: str) -> str:
 
 def redacted(settings: Settings) -> dict[str, object]:
     """Return every setting as ``section.key`` with its value as the file spells it, safe for a log."""
-    flat: dict[str, object] = {
-        f"{section}.{key}": value for section, table in settings.model_dump(mode="json").items() for key, value in table.items()
-    }
+    dumped = settings.model_dump(mode="json", exclude={"projects"})
+    flat: dict[str, object] = {f"{section}.{key}": value for section, table in dumped.items() for key, value in table.items()}
     flat["langfuse.public_key"] = f"{settings.langfuse.public_key[:10]}..." if settings.langfuse.public_key else ""
     flat["langfuse.secret_key"] = "(set)" if settings.langfuse.secret_key.get_secret_value() else ""
     flat["store.url"] = without_password(settings.store.url)
+    flat["projects"] = ", ".join(one.name for one in settings.projects)
     return flat
 
 
 def secrets_of(settings: Settings) -> tuple[str, ...]:
-    """Return every text that may never be written anywhere: the key, what it becomes in a request, passwords in the store's address."""
-    key = settings.langfuse.secret_key.get_secret_value()
-    basic = b64encode(f"{settings.langfuse.public_key}:{key}".encode()).decode() if key else ""
+    """Return every text that may never be written anywhere: keys, what they become in a request, passwords in the store's address."""
+    keys: list[str] = []
+    for langfuse in (settings.langfuse, *(one.langfuse for one in settings.projects)):
+        if key := langfuse.secret_key.get_secret_value():
+            keys += (key, b64encode(f"{langfuse.public_key}:{key}".encode()).decode())
     password = ""
     with suppress(ValueError):
         password = urlsplit(settings.store.url).password or ""
-    return tuple(secret for secret in (key, basic, password, unquote(password)) if secret)
+    return tuple(secret for secret in (*keys, password, unquote(password)) if secret)
 
 
 def without_password(url: str) -> str:
@@ -314,21 +335,3 @@ def _suggestion(key: str) -> str:
         return ""
     section, _, name = meant.partition(".")
     return f"; did you mean [{section}] {name}?" if name else f"; did you mean [{section}]?"
-
-
-def _read(path: Path) -> str:
-    with path.open("rb") as file:
-        content = file.read(_LARGEST_FILE + 1)
-    if len(content) > _LARGEST_FILE:
-        raise ValueError("larger than 1 MB")
-    return content.decode("utf-8-sig")
-
-
-def _reason(error: Exception) -> str:
-    match error:
-        case OSError():
-            return error.strerror or type(error).__name__
-        case UnicodeDecodeError():
-            return "not UTF-8 text"
-        case _:
-            return str(error)

@@ -236,8 +236,15 @@ class HttpSection(Section):
     port: int = Field(default=9469, ge=0, le=65535, description="Port to listen on; 0 serves nothing.")
 
 
+class Served(Section):
+    """One of several projects: its name, and [langfuse] as it counts for it."""
+
+    name: str
+    langfuse: LangfuseSection
+
+
 class Settings(Section):
-    """Every section; built without arguments it is the defaults."""
+    """Every section; built without arguments it is the defaults. ``projects`` is empty where [langfuse] names the only one."""
 
     langfuse: LangfuseSection = LangfuseSection()
     select: SelectSection = SelectSection()
@@ -248,6 +255,7 @@ class Settings(Section):
     store: StoreSection = StoreSection()
     log: LogSection = LogSection()
     http: HttpSection = HttpSection()
+    projects: tuple[Served, ...] = ()
 
     def scope(self) -> str:
         """Return a short name for what of a project is read: the same for the same selection, ``""`` for everything."""
@@ -261,9 +269,8 @@ class Settings(Section):
 def _keys() -> Iterator[str]:
     for section, field in Settings.model_fields.items():
         model = field.annotation
-        assert isinstance(model, type)
-        assert issubclass(model, Section)
-        yield from (f"{section}.{key}" for key in model.model_fields)
+        if isinstance(model, type) and issubclass(model, Section):
+            yield from (f"{section}.{key}" for key in model.model_fields)
 
 
 KEYS = tuple(_keys())

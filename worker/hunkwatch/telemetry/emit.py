@@ -114,7 +114,7 @@ def fields_of(event: events.Event) -> dict[str, object]:
 def level_of(event: events.Event) -> Level:
     """Return how loud the event is: error wants a person, warning wants a look, debug is for one row or one request."""
     match event:
-        case events.ScoreDied() | events.LoopFailed() | events.ReloadRefused():
+        case events.ScoreDied() | events.LoopFailed() | events.ProjectParked() | events.ReloadRefused():
             return "error"
         case events.RequestRetried() | events.PoisonSkipped() | events.SettingDeprecated():
             return "warning"

@@ -76,7 +76,9 @@ class _Service:
                     else _Answer(HTTPStatus.OK, b"ok\n")
                 )
             case "/readyz":
-                return _Answer(HTTPStatus.OK, b"ok\n") if self._health.ready else _Answer(HTTPStatus.SERVICE_UNAVAILABLE, b"not ready\n")
+                parked = "".join(f"parked: {name}: {reason}\n" for name, reason in self._health.parked.items())
+                word, status = ("ok", HTTPStatus.OK) if self._health.ready else ("not ready", HTTPStatus.SERVICE_UNAVAILABLE)
+                return _Answer(status, f"{word}\n{parked}".encode("utf-8", "replace"))
             case _:
                 return _Answer(HTTPStatus.NOT_FOUND, f"{' '.join(PATHS)}\n".encode())
 

@@ -53,6 +53,7 @@ class Metrics:
 
         self.build_info = gauge("build_info", "Always 1; the labels say what runs.", "version", "scorer")
         self.server_info = gauge("server_info", "Always 1; which Langfuse is served, and how.", "project", "server", "reader", "writer")
+        self.up = gauge("project_up", "1 while the project is worked on, 0 while it is parked.", "name")
         self.started = gauge("start_timestamp_seconds", "When the worker knew its server.", "project")
 
         self.observations_seen = counter("observations_seen_total", "Candidates that a sweep came across.", "project", "lane")
@@ -100,9 +101,12 @@ class Metrics:
             case events.WorkerStarted():
                 self.build_info.labels(event.version, event.scorer).set(1)
                 self.started.labels(event.project).set(now.timestamp())
+                self.up.labels(event.name).set(1)
                 self._serve(event)
+            case events.ProjectParked():
+                self.up.labels(event.name).set(0)
             case events.ServerChanged():
-                self.server_info.clear()
+                self.server_info.remove_by_labels({"project": event.project})
                 self._serve(event)
             case events.WindowSwept():
                 lane = self._bounded("lane", event.lane)
