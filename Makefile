@@ -12,8 +12,8 @@ INSTALL := PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: .venv/.demo ## Score a sample project on this machine and show the result
-	@$(BIN)/hunkwatch demo
+demo: .venv/.demo ## Score a sample project on this machine, show the result, write its report (DEMO=--serve also serves it)
+	@$(BIN)/hunkwatch demo $(DEMO)
 
 test: .venv/.test ## Run the tests; those that need Postgres skip unless HUNKWATCH_TEST_POSTGRES names one
 	@$(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)

@@ -32,10 +32,10 @@ def some(row: Build, report: Make) -> Report:
 
 
 @pytest.fixture
-def patches() -> page.Patches:
+def patches() -> explained.Patches:
     """An explained blind patch with markup in its text."""
     call = Call("blind", "o", datetime(2026, 3, 1, tzinfo=UTC), None, "c", 0, "codex", Evidence.EXECUTION, BLIND)
-    return page.Patches(tuple(explained.explain(1, one) for one in judging.judge([call], keep_patches=True)))
+    return explained.Patches(tuple(explained.explain(1, one) for one in judging.judge([call], keep_patches=True)))
 
 
 def test_it_says_nothing_to_the_console_and_asks_nobody(some: Report, open_page: Open) -> None:
@@ -101,7 +101,7 @@ def test_the_table_has_pages_and_a_filter(some: Report, open_page: Open) -> None
     assert "1 to 1 of 1" == where.inner_text()
 
 
-def test_keys_alone_reach_everything(some: Report, patches: page.Patches, open_page: Open) -> None:
+def test_keys_alone_reach_everything(some: Report, patches: explained.Patches, open_page: Open) -> None:
     """The first key leads to the traces; from there a column is sorted and a trace opened to its patches."""
     opened = open_page(page.of_report(some, patches={("p", "blind"): patches}))
     keys = opened.page.keyboard
@@ -120,7 +120,7 @@ def test_keys_alone_reach_everything(some: Report, patches: page.Patches, open_p
     assert ["10"] == opened.page.locator("#table .detail .line.plus:not(.retyped) .number").all_inner_texts()[-1:]
 
 
-def test_patches_are_shown_only_when_they_are_given(some: Report, patches: page.Patches, open_page: Open) -> None:
+def test_patches_are_shown_only_when_they_are_given(some: Report, patches: explained.Patches, open_page: Open) -> None:
     """Code is no part of a page unless somebody asks, and then it is text whatever it looks like."""
     without, with_them = page.of_report(some), page.of_report(some, patches={("p", "blind"): patches})
     opened = open_page(with_them)
@@ -141,7 +141,7 @@ def test_names_are_text_whatever_is_in_them(row: Build, report: Make, open_page:
     assert odd == opened.page.locator(".worth a").inner_text()
 
 
-def test_axe_finds_nothing(row: Build, report: Make, patches: page.Patches, open_page: Open) -> None:
+def test_axe_finds_nothing(row: Build, report: Make, patches: explained.Patches, open_page: Open) -> None:
     """Names, roles, contrasts: light on a desk and dark on a phone, with everything open."""
     few = report(row("blind", blind_hunks=1, outcome="failed"), row("plain", 1))
     opened = open_page(page.of_report(few, patches={("p", "blind"): patches}), bypass_csp=True)
@@ -175,7 +175,7 @@ def test_without_scripts_the_numbers_are_there(some: Report, open_page: Open) ->
     )
 
 
-def test_an_explained_patch_is_a_page_of_its_own(patches: page.Patches, open_page: Open) -> None:
+def test_an_explained_patch_is_a_page_of_its_own(patches: explained.Patches, open_page: Open) -> None:
     """The marks, the arithmetic and the caveats, and nothing for axe to find."""
     opened = open_page(page.of_patches("a<b>.patch", patches.calls), ready="h1", bypass_csp=True)
     text = opened.page.locator("body").inner_text()

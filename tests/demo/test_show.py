@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 from rich.console import Console
 
@@ -29,7 +30,9 @@ def printed(*rows: Row, terminal: bool = False) -> str:
     """Return what the demo prints about these rows."""
     stream = io.StringIO()
     show.out(
-        Console(file=stream, force_terminal=terminal, width=140, highlight=False, color_system="standard" if terminal else "auto"), rows
+        Console(file=stream, force_terminal=terminal, width=140, highlight=False, color_system="standard" if terminal else "auto"),
+        rows,
+        page=Path("page.html"),
     )
     return stream.getvalue()
 
@@ -58,6 +61,11 @@ def test_a_missing_score_is_no_zero() -> None:
     line = next(line for line in printed(a_row(observed("a"), planted={"a": 1})).split("\n") if "Fix the pages" in line)
 
     assert line.split()[5:8] == ["-", "-", "-"]
+
+
+def test_it_says_where_the_page_is() -> None:
+    """Whoever played the demo knows what to open."""
+    assert "to be opened in a browser: page.html\n" in printed(a_row(observed("a"), planted={"a": 1}))
 
 
 def test_it_ends_with_the_three_lines_for_a_real_langfuse() -> None:

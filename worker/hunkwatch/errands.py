@@ -20,7 +20,7 @@ from hunkwatch.daemon import rescore as rescoring
 from hunkwatch.daemon.clock import SystemClock
 from hunkwatch.daemon.progress import Progress
 from hunkwatch.errors import Exit, Halt, HunkwatchError
-from hunkwatch.report import Report, reading
+from hunkwatch.report import Report, explained, reading
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hunkwatch.langfuse.setup import Hand, Step
     from hunkwatch.ports import Clock, LedgerEntry
     from hunkwatch.report import Asked
+    from hunkwatch.report.explained import Patches
     from hunkwatch.report.made import Link
     from hunkwatch.settings import Settings
 
@@ -156,6 +157,22 @@ async def report(settings: Settings, asked: Asked, *, tell: Tell = _nobody_waits
             async for calls in reading.traces(store, project, tell=told):
                 survey.add(project, calls, asked.keeps)
     return Report(survey, asked, "the state of the worker", clock.now(), _linking(settings, projects))
+
+
+async def patches(
+    settings: Settings, made: Report, *, tell: Tell = _nobody_waits, clock: Clock | None = None
+) -> Mapping[tuple[str, str], Patches]:
+    """Read those of the traces worth opening that the key can see, and explain their patches, by project and trace."""
+    lines = made.survey.worth_opening()
+    found: dict[tuple[str, str], Patches] = {}
+    async with _talking(settings, clock or SystemClock()) as langfuse:
+        project = langfuse.abilities.project_id
+        for number, line in enumerate(lines, start=1):
+            if line.project == project:
+                observations = await langfuse.source.fetch(trace_id=line.trace_id)
+                found[project, line.trace_id] = explained.of_trace(line.trace_id, observations)
+            tell(Progress(number, len(lines), calls=sum(len(one.calls) for one in found.values())))
+    return found
 
 
 def _linking(settings: Settings, projects: Sequence[str]) -> Link:

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hunkwatch.report import Report
-    from hunkwatch.report.explained import Explained
-    from hunkwatch.report.page import Patches
+    from hunkwatch.report.explained import Explained, Patches
 
 
 def needed() -> None:

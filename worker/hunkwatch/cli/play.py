@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,11 +24,20 @@ class Mode(StrEnum):
     DUAL = "dual"
 
 
-def demo() -> None:
-    """Start a small Langfuse, send it traces of coding agents, run the worker, show the scores."""
+def demo(
+    *,
+    page: Annotated[Path, typer.Option("--page", metavar="FILE", help="Where the page of the report goes.")] = Path("hunkwatch-demo.html"),
+    serve: Annotated[bool, typer.Option("--serve", help="Then serve the page on this machine alone, until Ctrl-C.")] = False,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port for --serve; 0 takes a free one.")] = 0,
+) -> None:
+    """Start a small Langfuse, send it traces of coding agents, run the worker, show the scores, write the page of the report."""
     with _extra():
+        from hunkwatch.demo.serve import serve as show  # noqa: PLC0415 - needs the extra
         from hunkwatch.demo.stage import main  # noqa: PLC0415 - needs the extra
-    code = main()
+    try:
+        code = main(page, then=(lambda written: show(written, port=port)) if serve else None)
+    except OSError as error:
+        raise Halt(f"{error.filename or page}: {error.strerror}", mend="Name another file or port.", exit_code=Exit.USAGE) from None
     if code:
         raise typer.Exit(code)
 

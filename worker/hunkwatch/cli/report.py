@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hunkwatch import errands
+from hunkwatch import errands, settings
 from hunkwatch.cli import options, pages, printing, waiting
 from hunkwatch.cli.backfill import moment
 from hunkwatch.report import Asked, leaving_out, machine, terminal
@@ -34,6 +34,10 @@ def report(  # noqa: PLR0913 - each is a flag
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write a page with plots that opens anywhere, also offline."),
     ] = None,
+    with_patches: Annotated[
+        bool,
+        typer.Option("--with-patches", help="Explain the patches of the traces worth opening in the page; this shows code."),
+    ] = False,
     as_json: options.AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: a line for the total, each member of a group, each trace.")] = False,
     config: options.Config = None,
@@ -54,13 +58,20 @@ def report(  # noqa: PLR0913 - each is a flag
     )
     if (html is not None) + as_json + as_csv > 1:
         raise typer.BadParameter("--html, --json and --csv: give one of them")
+    if with_patches and html is None:
+        raise typer.BadParameter("--with-patches explains patches in the page: give --html FILE")
     if html is not None:
         pages.needed()
-    loaded = options.load(config, {"langfuse.base_url": base_url, "store.url": options.address(state)}, assigned)
+    flags = {"langfuse.base_url": base_url, "store.url": options.address(state)}
+    loaded = options.load(config, flags, assigned, required=settings.CREDENTIALS if with_patches else ())
     with waiting.shown("report", rate=_rate) as tell:
         made = asyncio.run(errands.report(loaded.settings, asked, tell=tell))
+    patches = None
+    if with_patches:
+        with waiting.shown("patches", rate=_rate) as tell:
+            patches = asyncio.run(errands.patches(loaded.settings, made, tell=tell))
     if html is not None:
-        pages.write(html, pages.of_report(made))
+        pages.write(html, pages.of_report(made, patches))
     elif as_json:
         printing.show_json(machine.as_json(made))
     elif as_csv:

@@ -41,14 +41,22 @@ class Sent:
     planted: dict[str, int]
 
 
-def send(sessions: Sequence[Session], *, base_url: str, public_key: str, secret_key: str, until: datetime) -> tuple[Sent, ...]:
-    """Send the sessions, spread over the hours before ``until``; the last ends twenty minutes before it."""
+def send(  # noqa: PLR0913 - where to, as whom, when
+    sessions: Sequence[Session],
+    *,
+    base_url: str,
+    public_key: str,
+    secret_key: str,
+    until: datetime,
+    every: timedelta = timedelta(minutes=8),
+) -> tuple[Sent, ...]:
+    """Send the sessions, ``every`` so often before ``until``; the last ends twenty minutes before it."""
     provider = TracerProvider(shutdown_on_exit=False)
     client = Langfuse(public_key=public_key, secret_key=secret_key, base_url=base_url, timeout=30, tracer_provider=provider)
     tracer = provider.get_tracer("langfuse-sdk", __version__, attributes={"public_key": public_key})
     try:
         sent = tuple(
-            _send_one(client, tracer, session, start=until - timedelta(minutes=20 + 8 * (len(sessions) - number)))
+            _send_one(client, tracer, session, start=until - timedelta(minutes=20) - every * (len(sessions) - number))
             for number, session in enumerate(sessions)
         )
         client.flush()

@@ -14,6 +14,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from rich.console import Console
 
@@ -99,11 +100,12 @@ def go_on() -> Text:
     return Text("\n".join(GO_ON), style="bold cyan")
 
 
-def out(console: Console, rows: Sequence[Row]) -> None:
-    """Print all of it."""
+def out(console: Console, rows: Sequence[Row], *, page: Path) -> None:
+    """Print all of it, and where the page is."""
     console.print(table(rows, width=console.width))
     for line in summary(rows):
         console.print(line, soft_wrap=True)
+    console.print(Text.assemble("\nThe report of these traces, to be opened in a browser: ", (str(page), "bold")), soft_wrap=True)
     console.print("\nThe same worker on your Langfuse:", style="bold")
     console.print(go_on(), soft_wrap=True)
 

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from secrets import token_hex
@@ -20,9 +20,12 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 from rich.console import Console
 
-from hunkwatch import app, settings
+from hunkwatch import app, errands, settings
 from hunkwatch.demo import harvest, send, sessions, show
 from hunkwatch.errors import Exit
+from hunkwatch.report import Asked
+from hunkwatch.report import page as pages
+from hunkwatch.report.made import no_link
 from hunkwatch.sandbox import Project, Sandbox
 
 if TYPE_CHECKING:
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
     from hunkwatch.events import Event
 
 _PATIENCE = timedelta(seconds=20)
+_EVERY = timedelta(hours=3)
+"""Between two sessions, so that the report has some days to show."""
+
 _FOREIGN = ("LANGFUSE_", "OTEL_", "HUNKWATCH_")
 
 
@@ -49,14 +55,17 @@ class Played:
         return self.first.exit or self.again.exit or (Exit.OK if good else Exit.FINDING)
 
 
-def main() -> Exit:
-    """Play the demo on stdout."""
+def main(page: Path, *, then: Callable[[Path], None] | None = None) -> Exit:
+    """Play the demo on stdout and write the page of its report; ``then`` gets the page once everything else is said."""
     console = Console(highlight=False)
-    return run(console if console.is_terminal else Console(highlight=False, width=show.WIDTH)).exit
+    played = run(console if console.is_terminal else Console(highlight=False, width=show.WIDTH), page)
+    if then is not None:
+        then(page)
+    return played.exit
 
 
-def run(console: Console) -> Played:
-    """Play the demo and print it."""
+def run(console: Console, page: Path) -> Played:
+    """Play the demo, print it, and write the page."""
     started = time.monotonic()
     planted = sessions.load()
     project = Project(id="demo", public_key=f"pk-lf-{token_hex(8)}", secret_key=f"sk-lf-{token_hex(8)}", name="demo")
@@ -65,23 +74,33 @@ def run(console: Console) -> Played:
         with sandbox.serving_in_thread() as base_url:
             console.print(f"A sandbox answers as Langfuse {sandbox.version} on {base_url}")
             keys = {"base_url": base_url, "public_key": project.public_key, "secret_key": project.secret_key}
-            sent = send.send(planted, **keys, until=datetime.now(UTC))
+            sent = send.send(planted, **keys, until=datetime.now(UTC), every=_EVERY)
             spans = sum(one.observations for one in sent)
             agents = len({one.session.agent for one in sent if one.planted})
             _wait_until(lambda: harvest.visible(**keys) >= spans)
             console.print(f"The Langfuse SDK sent it {len(sent)} traces of {agents} kinds of agents, {spans} observations")
-            first, again = asyncio.run(_work(_settings(Path(folder), **keys)))
+            configured = _settings(Path(folder), **keys)
+            first, again = asyncio.run(_work(configured))
+            text = asyncio.run(_report(configured))
             rows = harvest.harvest(sent, **keys)
+    page.write_text(text, "utf-8")
     played = Played(rows, first, again)
     console.print(f"The worker read {first.observations} observations and sent {first.sent} scores; a second pass sent {again.sent}")
     console.print(f"All of it took {time.monotonic() - started:.1f} seconds\n")
-    show.out(console, rows)
+    show.out(console, rows, page=page)
     return played
 
 
 async def _work(configured: settings.Settings) -> tuple[OnceReport, OnceReport]:
     first = await app.run_once(configured, emit=_say_nothing, patience=_PATIENCE)
     return first, await app.run_once(configured, emit=_say_nothing, patience=_PATIENCE)
+
+
+async def _report(configured: settings.Settings) -> str:
+    """Return the page, with patches, since they are nobody's secret, and without links, since the server ends with the demo."""
+    made = await errands.report(configured, Asked())
+    patches = await errands.patches(configured, made)
+    return pages.of_report(replace(made, link=no_link, source="the sample project of the demo"), heading="Hunkwatch demo", patches=patches)
 
 
 def _settings(folder: Path, *, base_url: str, public_key: str, secret_key: str) -> settings.Settings:

@@ -6,18 +6,23 @@ come from. Plain values; whoever shows them chooses colours.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from hunkwatch.core import caveats, grammar
+from hunkwatch.core import caveats, discover, grammar
 from hunkwatch.core.model import Action, Malformed
 from hunkwatch.core.scoring import blind_rewrite, retyped_lines, tally
+from hunkwatch.report.judging import judge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from hunkwatch.core.model import FileEdit, Hunk, Patch
+    from hunkwatch.core.model import FileEdit, Hunk, Observation, Patch
     from hunkwatch.report.judging import Judged
+
+MOST_CALLS = 20
+MOST_LINES = 400
+"""Calls of one trace, and lines of each, that a page shows."""
 
 BLIND, RETYPED, KEPT = "B", "R", "="
 MARKS = {
@@ -47,6 +52,25 @@ class Explained:
     lines: tuple[Line, ...]
     hunks: tuple[str, ...]
     verdict: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Patches:
+    """The explained calls of one trace, how its scores come about, and what is not shown, if anything."""
+
+    calls: tuple[Explained, ...]
+    together: tuple[str, ...] = ()
+    note: str = ""
+
+
+def of_trace(trace_id: str, observations: Iterable[Observation]) -> Patches:
+    """Explain the calls of a trace, up to a bound on calls and on the lines of each: a page is no place to read a thousand."""
+    judged = judge([call for observation in observations for call in discover.calls(observation)], keep_patches=True)
+    calls = [explain(number, one) for number, one in enumerate(judged[:MOST_CALLS], start=1)]
+    whole = len(judged) <= MOST_CALLS and all(len(call.lines) <= MOST_LINES for call in calls)
+    note = "" if whole else f"Not everything is shown; hunkwatch explain {trace_id} prints it whole."
+    cut = tuple(replace(call, lines=call.lines[:MOST_LINES]) for call in calls)
+    return Patches(cut, tuple(together(judged)) if len(judged) > 1 else (), note)
 
 
 def explain(number: int, judged: Judged) -> Explained:

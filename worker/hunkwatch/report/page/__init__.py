@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib import metadata, resources
 from importlib.util import find_spec
@@ -25,23 +24,11 @@ from hunkwatch.report.page import figures, table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from hunkwatch.report.explained import Explained
+    from hunkwatch.report.explained import Explained, Patches
     from hunkwatch.report.made import Report
-
-MOST_LINES = 400
-"""Lines of one patch that are shown; a page is no place to read a thousand."""
 
 _KINDS = {"": "", " ": "", "-": " minus", "+": " plus"}
 _CLASSES = {explained.BLIND: " blind", explained.RETYPED: " retyped", explained.KEPT: " kept"}
-
-
-@dataclass(frozen=True, slots=True)
-class Patches:
-    """The explained calls of one trace, how its scores come about, and what is not shown, if anything."""
-
-    calls: tuple[Explained, ...]
-    together: tuple[str, ...] = ()
-    note: str = ""
 
 
 def of_report(report: Report, *, heading: str = "Hunkwatch report", patches: Mapping[tuple[str, str], Patches] | None = None) -> str:
