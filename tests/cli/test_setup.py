@@ -6,7 +6,7 @@ import json
 import ssl
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -15,6 +15,9 @@ from hunkwatch.core import caveats
 from hunkwatch.errors import Exit
 from hunkwatch.langfuse import wire
 from hunkwatch.sandbox import Access, Fault, Habits, Project, Sandbox, Wrong
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Say = Callable[..., Any]
 
@@ -26,6 +29,8 @@ ENVIRONMENTS = ("default", "staging", "production")
 
 TLS = ssl.create_default_context()
 """Made once: each client would load the certificates anew."""
+
+PAIRS = (("ours", "demo"), ("other", "none"))
 
 WRITES = ("POST", "PATCH", "PUT", "DELETE")
 
@@ -258,6 +263,23 @@ def test_an_answer_that_is_lost_makes_nothing_twice(serve: Callable[..., Langfus
     say("setup")
     assert (len(TITLES), 1) == langfuse.counts()[1:]
     assert {"unchanged"} == set(done(say("setup", "--json")).values())
+
+
+def test_of_several_projects_one_is_set_up_at_a_time(
+    serve: Callable[..., Langfuse], say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which one has to be said, as for all work on a single project."""
+    langfuse = serve()
+    for name in ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"):
+        monkeypatch.delenv(name)
+    entries = (f'[[projects]]\nname = "{name}"\npublic_key = "pk-lf-{key}"\nsecret_key = "sk-lf-{key}"\n' for name, key in PAIRS)
+    file = tmp_path / "two.toml"
+    file.write_text("".join(entries), "utf-8")
+
+    unsaid, other, ours = (say("setup", "--config", file, *words) for words in ((), ("--project", "other"), ("--project", "ours")))
+
+    assert [Exit.USAGE, Exit.PERMISSION, 0] == [said.code for said in (unsaid, other, ours)]
+    assert (len(NAMES), len(TITLES), 1) == langfuse.counts()
 
 
 # ---------------------------------------------------------------- taking down
