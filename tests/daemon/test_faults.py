@@ -81,6 +81,8 @@ STORMS = {
     "422": Wrong.TOO_HEAVY,
     "cut": Wrong.CUT,
     "refused": Wrong.REFUSED,
+    "html": Wrong.GATEWAY_PAGE,
+    "slow": Wrong.SLOW,
 }
 
 

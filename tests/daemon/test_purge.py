@@ -12,7 +12,7 @@ import pytest
 from hunkwatch import app, errands, events
 from hunkwatch.daemon import purge as purging
 from hunkwatch.daemon.tenure import Tenure
-from hunkwatch.errors import Exit, Halt, Refused
+from hunkwatch.errors import AskForLess, Exit, Halt, Refused
 from hunkwatch.ports import Delivery, Parcel
 from hunkwatch.sandbox import Habits
 from hunkwatch.sandbox.habits import Plan
@@ -154,15 +154,15 @@ async def test_scores_that_were_given_up_are_withdrawn_too(world: Any, clock: Cl
 class Stubborn:
     """A sink that will not delete one score, whatever it is asked."""
 
-    def __init__(self, sink: ScoreSink, kept: str) -> None:
+    def __init__(self, sink: ScoreSink, kept: str, error: Exception) -> None:
         """Delete through a real one."""
         self.send, self.look_up = sink.send, sink.look_up
-        self._sink, self._kept = sink, kept
+        self._sink, self._kept, self._error = sink, kept, error
 
     async def withdraw(self, score_id: str) -> None:
         """Delete any other score."""
         if score_id == self._kept:
-            raise Refused("not this one")
+            raise self._error
         await self._sink.withdraw(score_id)
 
 
@@ -171,12 +171,24 @@ async def test_a_deletion_that_is_refused_is_counted(world: Any, call: Call) -> 
     await scored(world, call, traces=1)
     kept = world.sandbox.all_scores()[0]["id"]
     async with world.worker() as project:
-        stubborn = replace(project, sink=Stubborn(project.sink, kept))
+        stubborn = replace(project, sink=Stubborn(project.sink, kept, Refused("not this one")))
         purged = await purging.run(stubborn, tell=lambda _step: None, stop=asyncio.Event())
         dead = await project.store.dead_letters(project.id)
 
     assert (purged.found, purged.gone, purged.refused, purged.left) == (6, 5, 1, 0)
     assert [(kept, "deletion refused: not this one")] == [(row.score.id, row.reason) for row in dead]
+    assert [kept] == [score["id"] for score in world.sandbox.all_scores()]
+
+
+async def test_a_deletion_that_always_fails_ends_the_purge_with_what_is_left(world: Any, call: Call) -> None:
+    """422 or 500 again and again for one score: the others go, and the purge does not try for ever."""
+    await scored(world, call, traces=1)
+    kept = world.sandbox.all_scores()[0]["id"]
+    async with world.worker() as project:
+        stubborn = replace(project, sink=Stubborn(project.sink, kept, AskForLess("422")))
+        purged = await purging.run(stubborn, tell=lambda _step: None, stop=asyncio.Event())
+
+    assert (purged.found, purged.gone, purged.refused, purged.left) == (6, 5, 0, 1)
     assert [kept] == [score["id"] for score in world.sandbox.all_scores()]
 
 

@@ -35,7 +35,7 @@ MEGABYTE = 2**20
 MOST_GROWTH = 1.1
 """Memory of the last quarter against that of the second; the first one warms up."""
 
-MOST_A_SCORE = 1024
+MOST_A_SCORE = 1536
 """Bytes that the state may grow for a score that is seen: what proves that it is ours stays for a purge."""
 
 STEADY = {
