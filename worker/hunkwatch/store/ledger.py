@@ -59,7 +59,7 @@ async def write(connection: AsyncConnection, project: str, entries: Sequence[Led
         await connection.execute(sa.delete(table).where(place), had_calls)
     calls = [row for entry in last.values() for row in rows.calls_of(entry)]
     if calls:
-        await connection.execute(sa.insert(table), calls)
+        await upsert(connection, table, calls)
 
 
 async def note_poison(connection: AsyncConnection, project: str, key: ObservationKey, reason: str, at: int) -> None:
