@@ -13,8 +13,9 @@ from typing import NamedTuple
 from hunkwatch.core.quoting import escapes
 
 LOAD_LIMIT = 8_000_000
-"""Longest text (characters) that is decoded into objects all at once; longer ones are read up to ``TOKENS``."""
+"""Longest text (characters) whose strings may be of any number, and most that may stand outside of strings in a longer one."""
 CONTAINERS = 250_000
+STRINGS = 100_000
 TOKENS = 200_000
 DEPTH = 64
 
@@ -51,12 +52,26 @@ NOT_JSON = NotJson()
 
 def load(text: str) -> object:
     """Return the value of a JSON text, or ``NOT_JSON``. Raw line ends in strings pass; so do numbers of any length."""
-    if len(text) > LOAD_LIMIT or text.count("[") + text.count("{") > CONTAINERS:
+    if (len(text) > LOAD_LIMIT and not _is_light(text)) or text.count("[") + text.count("{") > CONTAINERS:
         return NOT_JSON
     try:
         return json.loads(text, strict=False, parse_int=_integer)
     except (ValueError, RecursionError):
         return NOT_JSON
+
+
+def _is_light(text: str) -> bool:
+    """Say whether a long text is long because of a few long strings, so that its objects are no larger than itself."""
+    at = outside = 0
+    for _ in range(STRINGS):
+        quote = text.find('"', at)
+        outside += (len(text) if quote < 0 else quote) - at
+        if quote < 0 or outside > LOAD_LIMIT:
+            return outside <= LOAD_LIMIT
+        at = escapes.closing(text, quote + 1, '"') + 1
+        if not at:
+            return False
+    return False
 
 
 def _integer(digits: str) -> object:
