@@ -12,7 +12,7 @@ import typer
 from hunkwatch import errands, settings
 from hunkwatch.cli import options, pages, printing, waiting
 from hunkwatch.cli.backfill import moment
-from hunkwatch.report import Asked, leaving_out, machine, terminal
+from hunkwatch.report import Asked, compare, leaving_out, machine, terminal
 
 if TYPE_CHECKING:
     from hunkwatch.daemon.progress import Progress
@@ -30,6 +30,9 @@ def report(  # noqa: PLR0913 - each is a flag
     keep_generated: Annotated[
         bool, typer.Option("--keep-generated", help="Count generated files and lockfiles too, which are left out otherwise.")
     ] = False,
+    compared: Annotated[
+        str | None, typer.Option("--compare", metavar="A..B", help="Compare two periods, like 2026-01..2026-02, or two models.")
+    ] = None,
     html: Annotated[
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write a page with plots that opens anywhere, also offline."),
@@ -54,6 +57,7 @@ def report(  # noqa: PLR0913 - each is a flag
     asked = Asked(
         since=None if since is None else moment(since, now=now, name="--since"),
         until=None if until is None else moment(until, now=now, name="--until"),
+        compared=None if compared is None else _sides(compared),
         patterns=(*(() if keep_generated else leaving_out.GENERATED), *(leave_out or ())),
     )
     if (html is not None) + as_json + as_csv > 1:
@@ -79,6 +83,13 @@ def report(  # noqa: PLR0913 - each is a flag
             printing.write(f"{line}\n")
     else:
         printing.show(*terminal.rendered(made))
+
+
+def _sides(text: str) -> tuple[compare.Side, compare.Side]:
+    try:
+        return compare.sides(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"--compare: {error}") from error
 
 
 def _rate(step: Progress, seconds: float) -> str:

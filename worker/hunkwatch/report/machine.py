@@ -7,12 +7,14 @@ import io
 from typing import TYPE_CHECKING
 
 from hunkwatch.report import counts, words
+from hunkwatch.report.compare import LEVEL, METHOD
 from hunkwatch.report.counts import Counts
 from hunkwatch.report.survey import GROUPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hunkwatch.report.compare import Comparison
     from hunkwatch.report.made import Report
     from hunkwatch.report.survey import TraceLine
 
@@ -37,6 +39,7 @@ def as_json(report: Report) -> dict[str, object]:
         "by_retyped_lines": [
             {"retyped_lines": counts.step_name(step), **survey.by_retyped[step].plain()} for step in sorted(survey.by_retyped)
         ],
+        "compared": None if survey.comparison is None else _compared(survey.comparison),
         "worth_opening": [_trace(report, line) for line in survey.worth_opening()],
         "caveats": list(words.CAVEATS),
     }
@@ -54,6 +57,12 @@ def as_csv(report: Report) -> Iterator[str]:
         yield _counted("retyped_lines", counts.step_name(step), survey.by_retyped[step])
     for line in sorted(survey.traces, key=lambda line: line.rank):
         yield _counted("trace", line.trace_id, line.counts)
+
+
+def _compared(comparison: Comparison) -> dict[str, object]:
+    first, second = comparison.sides
+    differences = [difference.plain() for difference in comparison.differences()]
+    return {"first": first.name, "second": second.name, "level": LEVEL, "differences": differences, "method": list(METHOD)}
 
 
 def _trace(report: Report, line: TraceLine) -> dict[str, object]:

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hunkwatch.report import leaving_out
+from hunkwatch.report.compare import Comparison
 from hunkwatch.report.survey import Survey
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from hunkwatch.report.compare import Side
     from hunkwatch.report.rows import Row
 
 Link = Callable[[str, str], str]
@@ -25,11 +27,12 @@ def no_link(_project: str, _trace_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which calls are counted: begun since and before some time, and which files are left out."""
+    """Which calls are counted (begun since and before some time), which files are left out, and what is compared."""
 
     since: datetime | None = None
     until: datetime | None = None
     patterns: tuple[str, ...] = leaving_out.GENERATED
+    compared: tuple[Side, Side] | None = None
 
     def keeps(self, row: Row) -> bool:
         """Say whether a call lies in the time that is asked about."""
@@ -37,7 +40,8 @@ class Asked:
 
     def survey(self) -> Survey:
         """Return a survey to be filled."""
-        return Survey(leaving_out.LeavingOut(self.patterns))
+        comparison = None if self.compared is None else Comparison(self.compared)
+        return Survey(leaving_out.LeavingOut(self.patterns), comparison=comparison)
 
 
 @dataclass(frozen=True, slots=True)

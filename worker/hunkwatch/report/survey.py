@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from hunkwatch.core.model import GradedCall
+    from hunkwatch.report.compare import Comparison
     from hunkwatch.report.leaving_out import LeavingOut
     from hunkwatch.report.rows import Row
 
@@ -70,6 +71,7 @@ class Survey:
     groups: dict[str, defaultdict[str, Counts]] = field(default_factory=lambda: {name: defaultdict(Counts) for name in GROUPS})
     by_retyped: defaultdict[int, Counts] = field(default_factory=lambda: defaultdict(Counts))
     traces: list[TraceLine] = field(default_factory=list)
+    comparison: Comparison | None = None
     first: datetime | None = None
     last: datetime | None = None
 
@@ -91,6 +93,8 @@ class Survey:
         for name, value in met:
             self.groups[name][value].traces += 1
         self.traces.append(line)
+        if self.comparison is not None:
+            self.comparison.add(its)
         return its
 
     def worth_opening(self, most: int = WORTH_OPENING) -> list[TraceLine]:

@@ -11,13 +11,14 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from hunkwatch.report import counts, words
+from hunkwatch.report import compare, counts, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
+    from hunkwatch.report.compare import Comparison
     from hunkwatch.report.counts import Counts
     from hunkwatch.report.made import Report
 
@@ -79,6 +80,9 @@ def rendered(report: Report) -> Iterator[RenderableType]:
         yield Text("There is no call to count.")
         return
     yield _pairs(words.summary(survey.total))
+    if survey.comparison is not None:
+        yield Text("")
+        yield from _compared(survey.comparison)
     days = survey.group("day")
     if len(days) > 1:
         yield Text("")
@@ -93,6 +97,18 @@ def rendered(report: Report) -> Iterator[RenderableType]:
     yield Text("")
     yield Text("How to read it", style="bold")
     yield from (Text(f"  {caveat}") for caveat in words.CAVEATS)
+
+
+def _compared(comparison: Comparison) -> Iterator[RenderableType]:
+    yield Text(f"Compared: {comparison.title}", style="bold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for name in ("share", *(_printable(side.name) for side in comparison.sides), "difference", ""):
+        table.add_column(Text(name), overflow="fold")
+    for difference in comparison.differences():
+        *cells, verdict = difference.cells()
+        table.add_row(*map(Text, cells), Text(verdict, style="bold" if difference.called else "dim"))
+    yield table
+    yield from (Text(f"  {sentence}") for sentence in compare.METHOD)
 
 
 def _pairs(pairs: Sequence[tuple[str, str]]) -> Table:

@@ -19,11 +19,13 @@ from markupsafe import Markup
 
 from hunkwatch.core import evaluate
 from hunkwatch.report import explained, words
+from hunkwatch.report.compare import METHOD
 from hunkwatch.report.page import figures, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from hunkwatch.report.compare import Comparison
     from hunkwatch.report.explained import Explained, Patches
     from hunkwatch.report.made import Report
 
@@ -65,7 +67,7 @@ def of_report(report: Report, *, heading: str = "Hunkwatch report", patches: Map
             made_at=f"{report.made_at:%Y-%m-%d %H:%M} UTC",
             summary=words.summary(report.survey.total),
             caveats=words.CAVEATS,
-            compared=None,
+            compared=_compared(report.survey.comparison),
             figures=drawn,
             order=words.ORDER,
             worth=lines,
@@ -91,6 +93,14 @@ def of_patches(subject: str, calls: Sequence[Explained], together: Iterable[str]
             caveats=explained.CAVEATS,
         )
     )
+
+
+def _compared(comparison: Comparison | None) -> dict[str, object] | None:
+    if comparison is None:
+        return None
+    columns = ("share", *(side.name for side in comparison.sides), "difference", "verdict")
+    rows = [difference.cells() for difference in comparison.differences()]
+    return {"title": comparison.title, "columns": columns, "rows": rows, "method": METHOD}
 
 
 def _environment() -> Environment:
