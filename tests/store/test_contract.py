@@ -249,22 +249,25 @@ async def test_poison_is_on_record_and_keeps_the_calls_it_had(store: SqlStore, m
 
 
 async def test_pruning_never_breaks_a_trace_that_is_not_finished(store: SqlStore, make: Any) -> None:
-    """Old entries go, except where their trace still has scores on their way, waits for something, or has younger entries."""
+    """Old entries go, except where their trace has scores on their way, dead letters, a rollup that waits, or younger entries."""
     old = make.later(days=-90)
-    entries = [make.entry(trace=trace, seen_at=old) for trace in ("done", "owing", "waiting", "mixed")]
+    entries = [make.entry(trace=trace, seen_at=old) for trace in ("done", "owing", "dead", "waiting", "mixed")]
     entries.append(make.entry(trace="mixed", observation="young"))
     await store.commit(
         Commit(
             "project",
             ledger=entries,
-            outbox=[make.row(score=make.score(trace_id="owing"))],
+            outbox=[
+                make.row(score=make.score(trace_id="owing")),
+                make.row("score-2", Delivery.DEAD, score=make.score("score-2", trace_id="dead")),
+            ],
             traces=[TraceState("project", "waiting", old, make.now, None), TraceState("project", "done", old, None, old)],
         )
     )
 
     assert 1 == await store.prune("project", before=make.later(days=-30))
     left = await store.known("project", [entry.key for entry in entries])
-    assert {"owing", "waiting", "mixed"} == {key.trace_id for key in left}
+    assert {"owing", "dead", "waiting", "mixed"} == {key.trace_id for key in left}
 
 
 async def test_everything_is_counted(store: SqlStore, make: Any) -> None:
