@@ -3,11 +3,14 @@ PYTHON ?= python3
 FUZZ_SECONDS ?= 600
 SOAK_KILLS ?= 200
 SOAK_SECONDS ?= 600
+DIST ?= dist
+INSTALLED ?= .venv/release
+SITE ?= $(CURDIR)/site
 BIN := .venv/bin
 INSTALL := PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs reference format bench fuzz soak clean
+.PHONY: help demo test check docs reference release format bench fuzz soak clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,10 +28,19 @@ check: .venv/.check ## Lint, formatting, types and the layers
 	@$(BIN)/lint-imports
 
 docs: .venv/.docs ## Build the documentation as a site into site/; a warning or a broken link is an error
-	@$(BIN)/mkdocs build --quiet --strict --config-file docs/mkdocs.yml --site-dir ../site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file .mkdocs.yml --site-dir $(SITE)
 
 reference: .venv/.demo ## Write what follows from the types of the settings: docs/settings.md and the schema of the Helm chart
 	@$(BIN)/python docs/reference.py
+
+release: .venv/.deploy ## Build the wheel, the sdist, and the bill of materials of what is installed with them into dist/
+	@rm -rf $(DIST) $(INSTALLED)
+	@$(BIN)/python -m build --quiet --no-isolation --outdir $(DIST) >/dev/null
+	@$(PYTHON) -m venv --without-pip $(INSTALLED)
+	@$(BIN)/python -m pip --python $(INSTALLED)/bin/python install --quiet --disable-pip-version-check --constraint constraints.txt \
+	    "$$(ls $(DIST)/*.whl)[postgres]"
+	@$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible --output-format JSON \
+	    --output-file $(DIST)/hunkwatch.cdx.json $(INSTALLED)/bin/python
 
 format: .venv/.check ## Mend what the linter can mend
 	@$(BIN)/ruff check --fix .

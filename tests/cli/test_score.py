@@ -248,6 +248,37 @@ def test_a_gate_does_not_pass_what_could_not_be_read(say: Say, row: Row, patches
     assert said.err.splitlines()[-1] == "hunkwatch: 1 could not be read, so not everything was judged"
 
 
+def test_several_files_are_one_gate(say: Say, patches: Any, tmp_path: Path) -> None:
+    """Whatever hands over many files at once learns which of them does not pass; a patch that stands in two of them counts twice."""
+    for name, text in {"good": patches.surgical, "bad": patches.blind, "same": patches.blind, "new": patches.new_file}.items():
+        (tmp_path / name).write_text(text, "utf-8")
+
+    said = say("score", "--fail-under", "1", *(tmp_path / name for name in ("good", "bad", "same", "new")))
+    rows = say("score", "--json", tmp_path / "good", tmp_path / "new").objects
+
+    remarks = [line for line in said.err.splitlines() if "under 1" in line]
+    assert (said.code, [str(tmp_path / name) in line for name, line in zip(("bad", "same"), remarks, strict=True)]) == (1, [True, True])
+    assert said.out.count("may be necessary") == 1
+    assert [(row["file"], row["shape"]) for row in rows] == [
+        (str(tmp_path / "good"), "no_blind_rewrite"),
+        (str(tmp_path / "new"), "new_file"),
+    ]
+
+
+def test_a_gate_may_be_told_that_nothing_is_enough(say: Say, patches: Any, tmp_path: Path) -> None:
+    """A change that only adds files stops no pipeline that says so; beside a file that passes it never does."""
+    for name, text in {"good": patches.surgical, "new": patches.new_file}.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    gate = ("score", "--fail-under", "1")
+
+    codes = [
+        say(*gate, *words).code
+        for words in ((tmp_path / "new",), ("--allow-nothing", tmp_path / "new"), (tmp_path / "new", tmp_path / "good"))
+    ]
+
+    assert codes == [2, 0, 0]
+
+
 @pytest.mark.parametrize("words", [("--fail-under", "2"), ("--max-retyped", "-1"), ("--fail-under", "x")])
 def test_limits_that_make_no_sense_are_refused(say: Say, words: tuple[str, str]) -> None:
     """A typing error does not become a gate that always passes."""

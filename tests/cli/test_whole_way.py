@@ -282,3 +282,14 @@ def test_neither_a_key_nor_a_line_of_a_patch_is_ever_said(server: Server, say: S
     everything = "".join(f"{one.out}{one.err}" for one in said)
     assert (False, False) == (SECRET in everything, PATCH_MARK in everything)
     assert "worker_started" in everything or "hunkwatch:" in everything
+
+
+def test_neither_a_key_nor_a_line_of_a_patch_is_on_disk(server: Server, say: Say, tmp_path: Path) -> None:
+    """The state holds counts and paths; what it was counted in stays in Langfuse."""
+    say("run", "--once", "--log-level", "error")
+    kept = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+
+    assert b"o1" in kept
+    assert (False, False) == (SECRET.encode() in kept, PATCH_MARK.encode() in kept)
+    assert {oct(file.stat().st_mode & 0o077) for file in tmp_path.rglob("hunkwatch.db*")} == {"0o0"}
+    del server

@@ -23,9 +23,9 @@ _MOST_REMARKS = 5
 _SHORT = 12
 
 
-def score(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE|-", help="Patch text, one observation, or JSON or JSONL of observations; - reads stdin.")
+def score(  # noqa: PLR0913 - each is a flag
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE|-...", help="Patch text, one observation, or JSON or JSONL of observations; - reads stdin.")
     ],
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a call, one a line.")] = False,
@@ -34,24 +34,36 @@ def score(
         float | None, typer.Option(min=0, max=1, help="Gate: fail when a call's blind_rewrite is less. 1 allows no blind rewrite.")
     ] = None,
     max_retyped: Annotated[int | None, typer.Option(min=0, help="Gate: fail when a call retypes more lines than this.")] = None,
+    allow_nothing: Annotated[bool, typer.Option("--allow-nothing", help="Gate: pass when nothing could be judged.")] = False,
 ) -> None:
-    """Score patches offline: what is in a file or comes in on stdin.
+    """Score patches offline: what is in files or comes in on stdin.
 
     Observations may be in the form of Langfuse's v1 or v2 API. Each call is printed once, however often it was recorded.
-    With a gate the exit code is 1 when a call does not pass and 2 when nothing could be judged.
+    With a gate the exit code is 1 when a call of any file does not pass, and 2 when nothing could be judged in any of them.
     """
-    given = _Given(file)
+    gate, several = judging.Gate(fail_under, max_retyped), len(files) > 1
+    # Each file by itself: the same patch in two files is two calls.
+    scored = [_score_one(file, gate, named=several, as_json=as_json, with_text=with_text) for file in files]
+    codes = {code for code, _ in scored}
+    if not as_json and any(calls for _, calls in scored):
+        printing.show(f"{caveats.of('blind_rewrite_patch').caveat}\n{caveats.of('retyped_lines_patch').caveat}")
+    if gate.is_set and (allow_nothing or len(codes) > 1):
+        codes.discard(Exit.USAGE)
+    code = next((code for code in (Exit.FINDING, Exit.USAGE) if code in codes), Exit.OK)
+    if code is not Exit.OK:
+        raise typer.Exit(code)
+
+
+def _score_one(file: str, gate: judging.Gate, *, named: bool, as_json: bool, with_text: bool) -> tuple[Exit, int]:
+    given, before = _Given(file), f"{printing.printable(file)}: " if named else ""
     calls = judging.judge(given, keep_patches=with_text)
     if as_json:
         for call in calls:
-            printing.show_json(call.as_json(with_patch=with_text))
+            printing.show_json(({"file": file} if named else {}) | call.as_json(with_patch=with_text))
     elif calls:
-        printing.show(_table(calls), f"{caveats.of('blind_rewrite_patch').caveat}\n{caveats.of('retyped_lines_patch').caveat}")
+        printing.show(*([before] if named else []), _table(calls))
     given.remark(len(calls))
-    gate = judging.Gate(fail_under, max_retyped)
-    code = _verdict(gate, calls, given.unreadable) if gate.is_set else given.exit
-    if code is not Exit.OK:
-        raise typer.Exit(code)
+    return _verdict(gate, calls, given.unreadable, before) if gate.is_set else given.exit, len(calls)
 
 
 class _Given:
@@ -84,16 +96,16 @@ class _Given:
             printing.remark(f"no apply_patch call found in {self._readable} observation{'' if self._readable == 1 else 's'}")
 
 
-def _verdict(gate: judging.Gate, calls: list[judging.Judged], unreadable: Sequence[intake.Unreadable]) -> Exit:
+def _verdict(gate: judging.Gate, calls: list[judging.Judged], unreadable: Sequence[intake.Unreadable], before: str) -> Exit:
     judged = [call for call in calls if gate.judges(call)]
     if not judged:
-        printing.remark("nothing could be judged")
+        printing.remark(f"{before}nothing could be judged")
         return Exit.USAGE
     failed = [(call, reason) for call in judged for reason in gate.reasons(call)]
     for call, reason in failed:
-        printing.remark(f"{_name(call)}: {reason}")
+        printing.remark(f"{before}{_name(call)}: {reason}")
     if unreadable:
-        printing.remark(f"{len(unreadable)} could not be read, so not everything was judged")
+        printing.remark(f"{before}{len(unreadable)} could not be read, so not everything was judged")
     return Exit.FINDING if failed or unreadable else Exit.OK
 
 
