@@ -6,8 +6,9 @@ All times are aware UTC. ``project`` is the Langfuse project id.
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -36,6 +37,24 @@ class Clock(Protocol):
     async def sleep(self, seconds: float, *, unless: asyncio.Event) -> None:
         """Sleep, or return early once the event is set."""
         ...
+
+
+# ---------------------------------------------------------------- whose request goes first
+
+
+class Urgency(IntEnum):
+    """What a request is for, where a limit makes requests wait: the smaller goes first."""
+
+    DELIVERY = 0
+    LIVE = 1
+    BACKGROUND = 2
+    """Reading again what was read before."""
+    BACKFILL = 3
+    """The past, perhaps beside another process that must not be slowed down."""
+
+
+urgency: ContextVar[Urgency] = ContextVar("urgency", default=Urgency.LIVE)
+"""How urgent the requests of the present task are: every loop sets it for itself."""
 
 
 # ---------------------------------------------------------------- Langfuse, reading

@@ -19,7 +19,7 @@ from hunkwatch.daemon.knife import Knife
 from hunkwatch.daemon.progress import Progress
 from hunkwatch.daemon.sweep import Swept, record, take
 from hunkwatch.daemon.tenure import Tenure
-from hunkwatch.ports import Commit
+from hunkwatch.ports import Commit, Urgency, urgency
 
 if TYPE_CHECKING:
     import asyncio
@@ -99,6 +99,7 @@ class Backfill:
             at = ahead.end
 
         self._tell(self._progress(at, total))
+        before = urgency.set(Urgency.BACKFILL)
         try:
             while at < whole.end and not self._stop.is_set():
                 ours = await tenure.renew()
@@ -106,6 +107,7 @@ class Backfill:
                     await once.patiently(project, "backfill", onward, self._stop)
             await upkeep.everything(project, within=timedelta(minutes=1))
         finally:
+            urgency.reset(before)
             await tenure.release()
         return replace(total, caught_up=at >= whole.end)
 

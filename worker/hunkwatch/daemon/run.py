@@ -18,6 +18,7 @@ from hunkwatch.daemon.pulse import Pulse
 from hunkwatch.daemon.reconcile import Reconciler
 from hunkwatch.daemon.sweep import Sweeper
 from hunkwatch.errors import AskForLess, Refused, RetryLater
+from hunkwatch.ports import Urgency, urgency
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 DRAIN = timedelta(seconds=20)
 """How long a unit of work may take to finish after a stop."""
+
+_URGENCY = {"deliver": Urgency.DELIVERY, "reconcile": Urgency.BACKGROUND, "prune": Urgency.BACKGROUND}
+"""Whose requests go before the others, or after them, where a limit makes them wait."""
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
@@ -51,6 +55,7 @@ class Loop:
     pulse: Pulse
     turn: Callable[[], AbstractContextManager[None]] = nullcontext
     """What surrounds each unit of work and what is said of it."""
+    urgency: Urgency = Urgency.LIVE
 
 
 def loops_of(project: Project) -> list[Loop]:
@@ -114,6 +119,7 @@ async def until_stopped(loops: Sequence[Loop], *, stop: asyncio.Event, drain: ti
 async def keep_going(loop: Loop, stop: asyncio.Event) -> None:
     """Tick until ``stop`` is set; after an error that time may heal, wait as long as the server asks, or ever longer."""
     clock, project, failures = loop.project.clock, loop.project, 0
+    urgency.set(loop.urgency)
     while not stop.is_set():
         began = clock.monotonic()
         with loop.turn():
@@ -142,7 +148,7 @@ def pause_after(error: RetryLater | AskForLess | Refused, failures: int) -> floa
 def _loop(project: Project, name: str, pause: float, make: Make, turn: Callable[[], AbstractContextManager[None]] = nullcontext) -> Loop:
     heart = Pulse(name, project.clock)
     heard = replace(project, beat=heart.beat)
-    return Loop(name, heard, pause, make(heard), heart, turn)
+    return Loop(name, heard, pause, make(heard), heart, turn, _URGENCY.get(name, Urgency.LIVE))
 
 
 def _sweeping(project: Project) -> Callable[[], Awaitable[bool]]:

@@ -22,6 +22,7 @@ from hunkwatch.errors import AskForLess, Exit, Halt, HunkwatchError, RetryLater
 from hunkwatch.langfuse import faults, wire
 from hunkwatch.langfuse.faults import Right
 from hunkwatch.langfuse.pace import Pace
+from hunkwatch.langfuse.turns import LONGEST, Turns
 
 if TYPE_CHECKING:
     from hunkwatch.events import Emit
@@ -31,9 +32,6 @@ Query = Mapping[str, str | Sequence[str]]
 """The parameters of a request; a list stands for the same parameter several times."""
 
 ATTEMPTS = 6
-LONGEST = timedelta(seconds=90)
-"""No request is tried longer than this; a wait that would end later is the caller's."""
-
 LARGEST = 16 * 2**20
 """An answer beyond this many bytes is asked for in smaller pieces: decoded and taken apart, it costs several times its size."""
 
@@ -99,7 +97,8 @@ class Http:
         self._client = client
         self._clock = clock
         self._emit = emit
-        self._paces = {bucket: Pace(per_minute if bucket == "shared" else 0) for bucket in ("shared", "ingestion", "legacy", "delete")}
+        buckets = ("shared", "ingestion", "legacy", "delete")
+        self._turns = {bucket: Turns(Pace(per_minute if bucket == "shared" else 0), clock) for bucket in buckets}
         self._never = asyncio.Event()
         self._attempts = attempts
         self._proven = False
@@ -164,9 +163,9 @@ class Http:
         body: bytes | None,
         allow: frozenset[int],
     ) -> Answer:
-        pace = self._paces.get(_BUCKETS.get(route, "shared"))
-        if pace is not None:
-            await self._turn(pace)
+        turns = self._turns.get(_BUCKETS.get(route, "shared"))
+        if turns is not None:
+            await turns.next()
         began = self._clock.monotonic()
         status, content, headers = 0, b"", httpx.Headers()
         try:
@@ -191,24 +190,17 @@ class Http:
             return Answer(status, content, _date(headers))
         if httpx.codes.is_success(status):
             raise faults.not_langfuse("no JSON", proven=self._proven)
-        raise self._refusal(status, content, headers, route, pace)
+        raise self._refusal(status, content, headers, route, turns)
 
-    async def _turn(self, pace: Pace) -> None:
-        while (wait := pace.wait(self._clock.monotonic())) > 0:
-            if wait > LONGEST.total_seconds():
-                raise RetryLater("the server's limit is used up", after=timedelta(seconds=wait))
-            await self._sleep(wait)
-        pace.started(self._clock.monotonic())
-
-    def _refusal(self, status: int, content: bytes, headers: httpx.Headers, route: Route, pace: Pace | None) -> HunkwatchError:
+    def _refusal(self, status: int, content: bytes, headers: httpx.Headers, route: Route, turns: Turns | None) -> HunkwatchError:
         after = _wish(headers, self._clock.now())
         if status == httpx.codes.TOO_MANY_REQUESTS:
             limit = wire.limit_of(content)
             if after is None and limit.wait is not None:
                 after = timedelta(seconds=min(limit.wait, _LONGEST_WISH.total_seconds()))
             wait = after.total_seconds() if after else 0.0
-            if pace is not None:
-                pace.refused(self._clock.monotonic(), wait=wait, limit=limit.limit)
+            if turns is not None:
+                turns.pace.refused(self._clock.monotonic(), wait=wait, limit=limit.limit)
             self._emit(events.RateLimited(self.project, route.value, wait))
         return faults.refusal(
             status,

@@ -34,11 +34,12 @@ class Pace:
         limit, since = self._learned
         return limit if now - since < _REMEMBERED else 0
 
-    def wait(self, now: float) -> float:
-        """Return how long to wait before the next request may start."""
+    def wait(self, now: float, *, share: int = 1) -> float:
+        """Return how long to wait before the next request may start, of whoever keeps to one part in ``share`` of the budget."""
         while self._starts and self._starts[0] <= now - _MINUTE:
             self._starts.popleft()
         budget = self.per_minute(now)
+        budget = max(1, budget // share) if budget else 0
         full = budget > 0 and len(self._starts) >= budget
         return max(0.0, self._held_until - now, self._starts[-budget] + _MINUTE - now if full else 0.0)
 
