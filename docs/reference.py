@@ -32,7 +32,7 @@ Written by `make reference` from the types in `settings/sections.py`; edit those
 same as a file to start from, with more words. A flag beats the environment, the environment beats the file, the file beats the default.
 
 Durations are `"250ms"`, `"30s"`, `"10m"`, `"1h30m"`, `"7d"`, or a number of seconds. Each variable may have `_FILE` at its end, and
-then names a file that holds the value.
+then names a file that holds the value. Entries under `[[projects]]` are told of in [operations](operations.md#several-projects).
 """
 COLUMNS = "| setting | what it may be | default | what it does | variable |\n|---|---|---|---|---|\n"
 
@@ -41,8 +41,8 @@ def fields() -> Iterator[tuple[str, type, str, FieldInfo]]:
     """Yield each setting: its section, the section's type, its name and its type."""
     for section, of in Settings.model_fields.items():
         kind = of.annotation
-        assert isinstance(kind, type)
-        yield from ((section, kind, name, found) for name, found in kind.model_fields.items())  # type: ignore[attr-defined] # a section
+        if isinstance(kind, type):  # all but the entries of [[projects]], which repeat [langfuse]
+            yield from ((section, kind, name, found) for name, found in kind.model_fields.items())  # type: ignore[attr-defined] # a section
 
 
 def page() -> str:
@@ -111,7 +111,7 @@ def _shown(value: object) -> str:
         case timedelta():
             return f"`{duration.render(value)}`"
         case tuple():
-            return ", ".join(_shown(item) for item in value)
+            return ", ".join(_shown(item) for item in value) or "empty"
         case int() | float():
             return f"`{value}`"
         case _:

@@ -64,6 +64,7 @@ def test_every_setting_has_a_variable_that_sets_it(key: str) -> None:
         "sweep.sample": "0.5",
         "scores.write": "blind_hunks",
         "scores.paths": "false",
+        "langfuse.accept_any_certificate": "true",
         "scores.link_below": "0.5",
         "store.url": "sqlite:////other.db",
         "store.lease": "7s",

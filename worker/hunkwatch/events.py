@@ -56,6 +56,13 @@ class ProjectParked:
 
 
 @dataclass(frozen=True, slots=True)
+class CertificateUnchecked:
+    """By a setting, the server's certificate is not looked at: anybody in between can read the keys."""
+
+    server: str
+
+
+@dataclass(frozen=True, slots=True)
 class LinksMade:
     """Where in Langfuse to look at what scores low."""
 
@@ -291,6 +298,7 @@ class ReloadRefused:
 Event = (
     WorkerStarted
     | ProjectParked
+    | CertificateUnchecked
     | LinksMade
     | WorkerStopping
     | WorkerStopped

@@ -118,7 +118,7 @@ def unanswered(error: httpx.HTTPError) -> HunkwatchError:
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
         return Halt(
             "the certificate of Langfuse is not trusted",
-            mend="Name your CA in SSL_CERT_FILE, or check that the address is the right one.",
+            mend="Name your authority's file in langfuse.ca_bundle or SSL_CERT_FILE, or check that the address is the right one.",
             exit_code=Exit.UNAVAILABLE,
         )
     if isinstance(error, httpx.UnsupportedProtocol):

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -27,6 +28,7 @@ from hunkwatch.langfuse.writer import IngestionOffer, ListOffer, Sink
 from hunkwatch.settings import DiscoverSection, SelectSection
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
     from typing import TypeVar
 
@@ -202,6 +204,8 @@ async def open_langfuse(
 ) -> AsyncIterator[Langfuse]:
     """Probe the server and open its project; raises Halt when going on makes no sense, RetryLater when the server is away."""
     async with _conversation(section, clock=clock, emit=emit, attempts=attempts) as http:
+        if section.accept_any_certificate:
+            emit(events.CertificateUnchecked(urlsplit(section.base_url).netloc))
         abilities = await probe(http, base_url=section.base_url, now=clock.now())
         fitting = await configs.fitting(http)
         yield Langfuse(http, abilities, fitting, base_url=section.base_url, reading=reading or Reading(), clock=clock, emit=emit)
@@ -210,7 +214,12 @@ async def open_langfuse(
 async def check_langfuse(section: LangfuseSection, *, clock: Clock, emit: Emit) -> Sequence[check.Found]:
     """Look at everything that a worker needs of the server, in one pass, without writing anything."""
     async with _conversation(section, clock=clock, emit=emit, attempts=FEW_ATTEMPTS) as http:
-        return await check.look(http, clock, base_url=section.base_url)
+        return [*_unchecked(section), *await check.look(http, clock, base_url=section.base_url)]
+
+
+def _unchecked(section: LangfuseSection) -> Sequence[check.Found]:
+    told = "not looked at, since langfuse.accept_any_certificate is set: anybody in between can read the keys"
+    return [check.Found("certificate", ok=True, message=told)] if section.accept_any_certificate else []
 
 
 @asynccontextmanager
@@ -228,10 +237,24 @@ def _client(section: LangfuseSection) -> httpx.AsyncClient:
             timeout=httpx.Timeout(section.timeout.total_seconds(), connect=min(10.0, section.timeout.total_seconds())),
             limits=_CONNECTIONS,
             headers={"User-Agent": f"hunkwatch/{version('hunkwatch')}", "Accept": "application/json"},
+            verify=_trust(section),
         )
-    except OSError as error:
-        mend = "Correct SSL_CERT_FILE or SSL_CERT_DIR: a file or folder of certificates in PEM form."
-        raise Halt("the certificates to trust cannot be read", mend=mend) from error
     except (ValueError, httpx.InvalidURL) as error:
         mend = "Correct HTTP_PROXY, HTTPS_PROXY, ALL_PROXY or NO_PROXY: addresses like http://proxy.example:3128."
         raise Halt("the proxy of the environment cannot be used", mend=mend) from error
+
+
+def _trust(section: LangfuseSection) -> ssl.SSLContext:
+    """Return whose certificates are trusted: the usual ones or those of the environment, and those of the bundle beside them."""
+    try:
+        context = httpx.create_ssl_context(verify=not section.accept_any_certificate)
+    except OSError as error:
+        mend = "Correct SSL_CERT_FILE or SSL_CERT_DIR: a file or folder of certificates in PEM form."
+        raise Halt("the certificates to trust cannot be read", mend=mend) from error
+    if section.ca_bundle and not section.accept_any_certificate:
+        try:
+            context.load_verify_locations(cafile=section.ca_bundle)
+        except OSError as error:
+            mend = "Correct langfuse.ca_bundle (HUNKWATCH_LANGFUSE__CA_BUNDLE): a file of certificates in PEM form."
+            raise Halt("the certificates to trust cannot be read", mend=mend) from error
+    return context

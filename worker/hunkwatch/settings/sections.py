@@ -43,6 +43,13 @@ class LangfuseSection(Section):
         default=timedelta(seconds=60), description="Longest wait for one answer. Langfuse gives its database 35 seconds."
     )
     requests_per_minute: int = Field(default=0, ge=0, description="Own budget; 0 learns it from the server's 429 answers.")
+    ca_bundle: str = Field(
+        default="",
+        description="PEM file of certificates to trust beside the usual ones, for a server with one from an authority of your own.",
+    )
+    accept_any_certificate: bool = Field(
+        default=False, description="Talk to whoever answers, unchecked: anybody in between reads the keys. Said in the log at every start."
+    )
 
     @field_validator("base_url")
     @classmethod

@@ -116,7 +116,7 @@ def level_of(event: events.Event) -> Level:
     match event:
         case events.ScoreDied() | events.LoopFailed() | events.ProjectParked() | events.ReloadRefused():
             return "error"
-        case events.RequestRetried() | events.PoisonSkipped() | events.SettingDeprecated():
+        case events.CertificateUnchecked() | events.RequestRetried() | events.PoisonSkipped() | events.SettingDeprecated():
             return "warning"
         case events.ScoresSent():
             return "warning" if event.refused else "info"

@@ -162,7 +162,17 @@ class Metrics:
             case events.ReloadRefused():
                 self.reloads.labels(event.project, "refused").inc()
             case (
-                events.AnswersSought() | events.LinksMade() | events.WorkerStopping() | events.WorkerStopped() | events.SettingDeprecated()
+                events.AnswersSought()
+                | events.CertificateUnchecked()
+                | events.LinksMade()
+                | events.WorkerStopping()
+                | events.WorkerStopped()
+                | events.SettingDeprecated()
+                | events.CertificateUnchecked()
+                | events.LinksMade()
+                | events.WorkerStopping()
+                | events.WorkerStopped()
+                | events.SettingDeprecated()
             ):
                 return
             case _:
