@@ -293,3 +293,26 @@ def test_neither_a_key_nor_a_line_of_a_patch_is_on_disk(server: Server, say: Say
     assert (False, False) == (SECRET.encode() in kept, PATCH_MARK.encode() in kept)
     assert {oct(file.stat().st_mode & 0o077) for file in tmp_path.rglob("hunkwatch.db*")} == {"0o0"}
     del server
+
+
+def test_a_report_is_counted_from_langfuse_without_a_state(server: Server, say: Say, tmp_path: Path) -> None:
+    """Nothing is written anywhere: no score to the server, no state to the disk, and the numbers are those of the worker."""
+    said = say("report", "--from-langfuse", "--since", "1d", "--json")
+    value = json.loads(said.out)
+
+    assert (0, "Langfuse", 3, 1) == (said.code, value["source"], value["total"]["calls"], value["total"]["blind_calls"])
+    assert [] == [*tmp_path.rglob("*.db")]
+    assert 0 == len(server.sandbox.scores())
+
+
+def test_a_page_explains_patches_only_when_it_is_told_to(server: Server, say: Say, tmp_path: Path) -> None:
+    """The state holds no code: with patches the page reads the traces worth opening from Langfuse."""
+    assert server
+    say("run", "--once")
+    codes = [
+        say("report", "--html", tmp_path / "without.html").code,
+        say("report", "--html", tmp_path / "with.html", "--with-patches").code,
+    ]
+    without, with_them = ((tmp_path / name).read_text("utf-8") for name in ("without.html", "with.html"))
+
+    assert ([0, 0], False, True) == (codes, PATCH_MARK in without, PATCH_MARK in with_them)

@@ -7,9 +7,12 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hunkwatch.cli import main
+from hunkwatch.core import record
 from hunkwatch.core.model import GradedCall
 from hunkwatch.ports import Commit, LedgerEntry, ObservationKey
 from hunkwatch.report import reading
@@ -106,3 +109,33 @@ async def test_traces_come_whole_however_few_are_read_at_once(tmp_path: Path, ca
 
     assert [2] * 7 == [len({call.observation_id for call in its}) for its in found]
     assert (4, (7, 7, 14)) == (len(told), told[-1])
+
+
+def test_it_counts_what_bulk_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str], call: Build, blind: str) -> None:
+    """A row of a Parquet file is a call; what only the export told of its trace counts too."""
+    (tmp_path / "calls").mkdir()
+    rows = [
+        {"project_id": "p", "trace_id": one.trace_id, "trace_name": "Named", "session_id": None, "model": "m", "record": record.dump([one])}
+        for one in (call(), call(blind, trace_id="u"))
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "calls" / "part-00000.parquet")
+    code, out, _ = said(capsys, "report", "--from-parquet", tmp_path, "--json")
+    value = json.loads(out)
+
+    assert (0, 2, 1, ["Named"], ["m"]) == (
+        code,
+        value["total"]["calls"],
+        value["total"]["blind_calls"],
+        [member["trace_name"] for member in value["by"]["trace_name"]],
+        [member["model"] for member in value["by"]["model"]],
+    )
+
+
+@pytest.mark.parametrize("content", [None, b"", b"PAR1 and more"])
+def test_a_file_that_bulk_did_not_write_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None) -> None:
+    """One line says what to name instead."""
+    if content is not None:
+        (tmp_path / "x.parquet").write_bytes(content)
+    code, _, err = said(capsys, "report", "--from-parquet", tmp_path)
+
+    assert (2, True) == (code, "hunkwatch bulk" in err)

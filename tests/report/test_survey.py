@@ -142,7 +142,7 @@ one_call = st.tuples(st.integers(0, 5), st.integers(0, 5), st.none() | st.intege
 
 
 @given(st.lists(one_call, max_size=20))
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 def test_no_share_leaves_its_range(calls: list[tuple[int, int, int | None, Outcome]]) -> None:
     """Whatever was counted, parts are no larger than their wholes."""
     its = Counts()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import groupby
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from hunkwatch import app
@@ -25,6 +26,7 @@ from hunkwatch.report import Report, explained, reading
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
+    from pathlib import Path
 
     from hunkwatch.bulk import settle
     from hunkwatch.daemon.progress import Tell
@@ -144,6 +146,42 @@ async def purge(
         return await purging.run(project, tell=tell, stop=stop)
 
 
+async def report_from_langfuse(  # noqa: PLR0913 - what to count, and for whom
+    settings: Settings,
+    asked: Asked,
+    stretch: filling.Stretch,
+    *,
+    tell: Tell = _nobody_waits,
+    emit: Emit | None = None,
+    clock: Clock | None = None,
+) -> Report:
+    """Read a stretch of the past into a throw-away state and count it; nothing is written and no state is needed."""
+    clock = clock or SystemClock()
+    survey = asked.survey()
+    with TemporaryDirectory(prefix="hunkwatch-") as folder:
+        empty = settings.store.model_copy(update={"url": f"sqlite:///{folder}/none.db"})
+        async with app.at_work(settings.model_copy(update={"store": empty}), app.on_copy, emit=emit, clock=clock) as (project, stop):
+            await filling.Backfill(stretch, tell=tell, stop=stop).sweep(project)
+            if stop.is_set():
+                raise Halt("stopped before everything was counted", mend="Run it again.", exit_code=Exit.TEMPORARY)
+            async for calls in reading.traces(project.store, project.id, tell=lambda _done, _total, _calls: None):
+                survey.add(project.id, calls, asked.keeps)
+            read = project.id
+    return Report(survey, asked, "Langfuse", clock.now(), _linking(settings, [read]))
+
+
+def report_from_parquet(settings: Settings, asked: Asked, place: Path, *, tell: Tell = _nobody_waits, clock: Clock | None = None) -> Report:
+    """Count the calls in the files that ``bulk`` wrote."""
+    from hunkwatch.report import parquet  # noqa: PLC0415 - needs an extra
+
+    survey, projects = asked.survey(), set()
+    found = parquet.files(place)
+    for project, calls in parquet.traces(found, tell=lambda done, total, calls: tell(Progress(done, total, calls=calls))):
+        projects.add(project)
+        survey.add(project, calls, asked.keeps)
+    return Report(survey, asked, f"{place.name or place}", (clock or SystemClock()).now(), _linking(settings, sorted(projects)))
+
+
 async def report(settings: Settings, asked: Asked, *, tell: Tell = _nobody_waits, clock: Clock | None = None) -> Report:
     """Count everything on record, beside whoever writes it; asks Langfuse nothing."""
     clock = clock or SystemClock()
@@ -177,7 +215,7 @@ async def patches(
 
 def _linking(settings: Settings, projects: Sequence[str]) -> Link:
     links = {project: app.links(settings, project) for project in projects}
-    return lambda project, trace_id: links[project].trace(trace_id)
+    return lambda project, trace_id: links[project].trace(trace_id) if project else ""
 
 
 async def hand_over(  # noqa: PLR0913 - what to do, and for whom
