@@ -25,6 +25,7 @@ class Duel:
     ratio: float
     """How many times as fast ours is: the median over the turns, each against its neighbour, so that a busy machine spoils few."""
     target: float = 0.0
+    unit: str = "s"
 
     @property
     def missed(self) -> bool:

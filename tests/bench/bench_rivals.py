@@ -16,10 +16,12 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+from bench_compare import Duel, Step
 
 from hunkwatch.sandbox import Fault, Habits, Project, Sandbox, Wrong, patchwork
 
@@ -27,6 +29,8 @@ HERE = Path(__file__).parent
 RIVALS = ("batched", "tuned", "loop")
 WRITES = ("/ingestion", "/scores")
 _EVERY = 10
+SIZES = (1_000, 10_000, 100_000)
+LIMIT = 150_000_000
 _TRACE = 20
 _SHELLS = 5
 """One patch in so many is applied from a shell, as Codex does."""
@@ -84,8 +88,8 @@ class Counting:
         await self.inner(scope, taken, given)
 
 
-def rows(count: int, *, now: datetime) -> Iterator[dict[str, Any]]:
-    """Yield observations, one in ten with a patch, one of five of those inside a shell command; the newest started a minute ago."""
+def rows(count: int, *, now: datetime, every: int = _EVERY) -> Iterator[dict[str, Any]]:
+    """Yield observations, one in ``every`` with a patch, one of five of those inside a shell command; the newest started a minute ago."""
     for number in range(count):
         start = now - timedelta(minutes=1, seconds=number * 0.05)
         row: dict[str, Any] = {
@@ -98,9 +102,9 @@ def rows(count: int, *, now: datetime) -> Iterator[dict[str, Any]]:
             "input": {"text": "the quick brown fox " * (number % 40)},
             "output": "done",
         }
-        if number % _EVERY == 0:
+        if number % every == 0:
             text = patchwork.write(number).text
-            shell = number // _EVERY % _SHELLS == 0
+            shell = number // every % _SHELLS == 0
             argument = {"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{text}\nEOF"]} if shell else {"input": text}
             row |= {"type": "TOOL", "name": "shell" if shell else "apply_patch", "input": argument, "output": "Success."}
             row["metadata"] = {"codex.call_id": f"call_{number}"}
@@ -108,11 +112,11 @@ def rows(count: int, *, now: datetime) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def project(count: int, faults: float = 0.0) -> Iterator[tuple[Sandbox, Counting, dict[str, str]]]:
+def project(count: int, faults: float = 0.0, every: int = _EVERY) -> Iterator[tuple[Sandbox, Counting, dict[str, str]]]:
     """Serve a project of that many observations, with the environment of a client."""
     habits = Habits(seed=7, faults=(Fault(Wrong.BROKEN, share=faults),) if faults else ())
     sandbox = Sandbox(version="4.60.0", mode="dual", habits=habits)
-    sandbox.add_observations(rows(count, now=datetime.now(UTC)))
+    sandbox.add_observations(rows(count, now=datetime.now(UTC), every=every))
     counting = Counting(sandbox.app)
     sandbox.app = counting  # type: ignore[assignment] # it passes everything on
     with sandbox.serving_in_thread() as url:
@@ -184,13 +188,24 @@ def _scores(sandbox: Sandbox) -> Counter[tuple[str, str]]:
     return Counter((row.get("observationId") or row["traceId"], row["name"]) for row in sandbox.all_scores())
 
 
+def measure() -> Iterator[Duel | Step]:
+    """Yield the ratios that are promised, then how the worker grows with the project; the table of the runs goes to stderr."""
+    ours, *others = compared(20_000)
+    for each in (ours, *others):
+        sys.stderr.write(f"{json.dumps(asdict(each))}\n")
+    batched = others[0]
+    until_accepted = ours.requests - ours.read_back
+    for name, value, target in (("until accepted", until_accepted, 10), ("with the read-back", ours.requests, 5)):
+        ratio = batched.requests / value
+        yield Duel(f"requests {name}, against run_batched_evaluation", value, batched.requests, ratio, target, "requests")
+    yield Duel("time until accepted", ours.accepted, batched.accepted, batched.accepted / ours.accepted, 5)
+    for count in SIZES:
+        client = grown(count)
+        note = f"state {client.state / 1e6:,.0f} MB"
+        yield Step("run --once, observations, one in fifty a patch", count, client.seconds, client.memory, LIMIT, note)
+
+
 def grown(count: int) -> Client:
-    """Run the worker alone on a project of that size."""
-    with tempfile.TemporaryDirectory() as folder, project(count) as (_, counting, environ):
+    """Run the worker alone on a project of that size in which one observation in fifty is a patch."""
+    with tempfile.TemporaryDirectory() as folder, project(count, every=50) as (_, counting, environ):
         return go("hunkwatch", counting, environ, Path(folder) / "state.db")
-
-
-if __name__ == "__main__":
-    for each in (grown(int(sys.argv[2])),) if sys.argv[1] == "grown" else compared(int(sys.argv[2])):
-        sys.stdout.write(f"{json.dumps(each.__dict__)}\n")
-        sys.stdout.flush()

@@ -1,7 +1,7 @@
 """Run every benchmark and print its ratios: ``python tests/bench/run.py [--strict] [NAME ...]``.
 
-NAME is one of pages, scoring, lcs, growth, unwrap; without one, all of them. With ``--strict`` the exit status is 1 when a promised
-ratio or limit is missed.
+NAME is one of pages, scoring, lcs, growth, unwrap, rivals, bulk; without one, all of them. With ``--strict`` the exit status is 1 when
+a promised ratio or limit is missed.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import sys
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
+import bench_bulk
 import bench_growth
 import bench_lcs
 import bench_pages
+import bench_rivals
 import bench_scoring
 import bench_unwrap
 from bench_compare import Duel, Step
@@ -29,6 +31,8 @@ BENCHES: dict[str, Callable[[], Iterable[Duel | Step]]] = {
     "lcs": bench_lcs.measure,
     "growth": bench_growth.measure,
     "unwrap": bench_unwrap.measure,
+    "rivals": bench_rivals.measure,
+    "bulk": bench_bulk.measure,
 }
 
 
@@ -63,7 +67,9 @@ def _duels(duels: list[Duel]) -> Table:
     for entry in duels:
         style = "red" if entry.missed else "green" if entry.target else ""
         promised = f"{entry.target:g} x" if entry.target else ""
-        table.add_row(entry.name, _time(entry.ours), _time(entry.theirs), f"{entry.ratio:.2f} x", promised, style=style)
+        table.add_row(
+            entry.name, _amount(entry.ours, entry.unit), _amount(entry.theirs, entry.unit), f"{entry.ratio:.2f} x", promised, style=style
+        )
     return table
 
 
@@ -84,6 +90,10 @@ def _steps(steps: list[Step]) -> Table:
 
 def _same(before: Step | None, entry: Step) -> bool:
     return before is not None and before.curve == entry.curve
+
+
+def _amount(value: float, unit: str) -> str:
+    return _time(value) if unit == "s" else f"{value:,.0f}"
 
 
 def _time(seconds: float) -> str:
