@@ -12,7 +12,7 @@ from bench_corpus import added_file
 from hunkwatch.core import discover
 from hunkwatch.core.model import Call, Observation
 
-SIZES = (100_000, 1_000_000, 10_000_000)
+SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 HOSTILE_SIZES = (100_000, 1_000_000)
 
 
@@ -37,9 +37,23 @@ def _forms() -> tuple[tuple[str, str, Callable[[str], str]], ...]:
             lambda patch: json.dumps({"command": ["bash", "-lc", f"cd /repo && apply_patch <<'EOF'\n{patch}\nEOF\n"]}),
         ),
         ("JavaScript constant", "exec", lambda patch: f"const patch = {json.dumps(patch)};\ntext(await tools.apply_patch(patch));\n"),
+        ("JavaScript template", "exec", lambda patch: f"await tools.apply_patch(`{_escaped(patch, '`$')}`);\n"),
         ("Python repr", "apply_patch", lambda patch: repr({"input": patch})),
+        ("Python program", "python", lambda patch: f"import subprocess\nsubprocess.run(['apply_patch', {patch!r}])\n"),
+        ("repr in JSON", "apply_patch", lambda patch: json.dumps(repr({"input": patch}))),
+        ("Go literal", "codex.tool.file_change", lambda patch: json.dumps(patch, ensure_ascii=False)[:-1] + '\\a"'),
+        ("shell in a shell", "shell", lambda patch: "bash -lc '" + f"apply_patch <<'EOF'\n{patch}\nEOF".replace("'", "'\\''") + "'"),
+        ("shell, ANSI quotes", "shell", lambda patch: "apply_patch $'" + _escaped(patch, "'").replace("\n", "\\n") + "'"),
+        ("PowerShell", "powershell", lambda patch: f"@'\n{patch}\n'@ | apply_patch"),
         ("cut JSON", "apply_patch", lambda patch: json.dumps({"input": patch})[:-200]),
+        ("cut JSON, three layers", "apply_patch", lambda patch: json.dumps(json.dumps(json.dumps({"input": patch})))[:-200]),
     )
+
+
+def _escaped(text: str, signs: str) -> str:
+    for sign in "\\" + signs:
+        text = text.replace(sign, "\\" + sign)
+    return text
 
 
 def _hostile() -> tuple[tuple[str, str, Callable[[int], str]], ...]:
