@@ -58,8 +58,19 @@ def golden(name: str, form: str) -> tuple[dict[str, Any], Observation]:
         status_message=row["statusMessage"],
         input=read(row["input"]),
         output=read(row["output"]),
-        metadata=row["metadata"],
+        metadata=flat(row["metadata"] or {}) if form == "raw" else row["metadata"],
     )
+
+
+def flat(metadata: dict[str, Any]) -> dict[str, str]:
+    """Return metadata as v2 hands it over: dotted paths to texts."""
+    leaves: dict[str, str] = {}
+    for key, value in metadata.items():
+        if isinstance(value, dict) and value:
+            leaves.update((f"{key}.{below}", text) for below, text in flat(value).items())
+        else:
+            leaves[key] = value if isinstance(value, str) else json.dumps(value)
+    return leaves
 
 
 @pytest.mark.parametrize("form", ["raw", "parsed"])

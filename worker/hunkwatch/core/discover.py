@@ -90,6 +90,8 @@ _NODES = ("tool_invoker", "ToolInvoker")
 _NODE_ITEMS = 1000
 _NOTHING: tuple[object, ...] = (None, "", {}, "{}", [])
 _LONG_METADATA = 10_000
+_OBJECTS = frozenset({"attributes", "input_meta", "output_meta"})
+"""Keys of the metadata that hold an object, whose own keys may have dots."""
 _TOOL_KEYS = ("codex.tool_name", "tool_name", "toolName", "tool")
 _TOOL_ATTRIBUTES = ("gen_ai.tool.name", "ai.toolCall.name", "tool.name", "tool_name")
 _ID_KEYS = ("codex.call_id", "call_id", "callID", "callId", "tool_call_id", "toolCallId", "tool_id", "tool_use_id")
@@ -288,9 +290,22 @@ def _value(io: object) -> tuple[object, bool]:
 
 
 def _metadata(observation: Observation) -> Mapping[str, object]:
-    """Return the metadata; some servers keep its strings quoted and its objects as text."""
+    """Return the metadata as it was written: v2 hands it over as dotted paths to texts, some servers quote strings, or objects."""
     metadata = observation.metadata
-    return {} if not isinstance(metadata, dict) else {str(key): _plain(str(key), value) for key, value in metadata.items()}
+    if not isinstance(metadata, dict):
+        return {}
+    told: dict[str, object] = {}
+    for path, value in metadata.items():
+        key, _, below = str(path).partition(".")
+        if key in _OBJECTS and below:
+            place = told.setdefault(key, {})
+            if isinstance(place, dict):
+                place[below] = _plain(below, value)
+        else:
+            plain = _plain(str(path), value)
+            before = told.get(str(path))
+            told[str(path)] = {**before, **plain} if isinstance(before, dict) and isinstance(plain, dict) else plain
+    return told
 
 
 def _plain(key: str, value: object) -> object:
