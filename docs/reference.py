@@ -31,6 +31,8 @@ HEAD = """# Settings
 Written by `make reference` from the types in `settings/sections.py`; edit those. [`config.example.toml`](../config.example.toml) is the
 same as a file to start from, with more words. A flag beats the environment, the environment beats the file, the file beats the default.
 
+Several projects in one process are entries of `[[projects]]`: a name, the keys, and whatever else of `langfuse` is different for one.
+
 Durations are `"250ms"`, `"30s"`, `"10m"`, `"1h30m"`, `"7d"`, or a number of seconds. Each variable may have `_FILE` at its end, and
 then names a file that holds the value. Entries under `[[projects]]` are told of in [operations](operations.md#several-projects).
 """
