@@ -34,7 +34,6 @@ LONG = timedelta(minutes=15)
 STUCK = timedelta(minutes=5)
 """How long nothing may go, beyond the pauses between looks, before a call ends with what is left."""
 
-_NAP = timedelta(seconds=1)
 _PAGE = 10_000
 
 
@@ -79,7 +78,7 @@ async def run(project: Project, *, tell: Tell, stop: asyncio.Event) -> Purged:
             if project.clock.monotonic() - moved_at > longest.total_seconds():
                 break
             if looked is not None and looked.idle and left:
-                await project.clock.sleep(_NAP.total_seconds(), unless=stop)
+                await project.clock.sleep(await _nap(project, tenure), unless=stop)
     finally:
         await tenure.release()
     tell(Progress(found - left, found))
@@ -146,6 +145,14 @@ def _withdrawn(row: OutboxRow, *, now: datetime) -> OutboxRow | None:
 async def _leaving(project: Project, *states: Delivery) -> int:
     outbox = (await project.store.status(project.id, scorer="")).outbox
     return sum(outbox.get(state, 0) for state in states or moves.LEAVING)
+
+
+async def _nap(project: Project, tenure: Tenure) -> float:
+    """Return the seconds until something is due, as far as the lease allows."""
+    due, most = await project.store.next_due(project.id), tenure.renew_every.total_seconds()
+    until_due = most if due is None else (due - project.clock.now()).total_seconds()
+    # What is overdue although a look found nothing to do is a trace, which does not matter any more.
+    return min(until_due, most) if until_due > 0 else most
 
 
 async def _defer(project: Project, *, until: datetime) -> None:
