@@ -10,7 +10,7 @@ BIN := .venv/bin
 INSTALL := PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs reference release format bench fuzz soak clean
+.PHONY: help demo test check docs reference release format bench fuzz soak pictures clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ fuzz: .venv/.fuzz ## Fuzz finding and reading under coverage guidance (FUZZ_SECO
 
 soak: .venv/.test ## Kill the worker SOAK_KILLS times on each database, then let traces arrive for SOAK_SECONDS; Postgres as for the tests
 	@SOAK_KILLS=$(SOAK_KILLS) SOAK_SECONDS=$(SOAK_SECONDS) $(BIN)/python -m pytest -q -s --timeout 0 tests/process/soak.py
+
+pictures: .venv/.test ## Take the README's pictures from the demo with Chromium
+	@$(BIN)/python tests/browser/pictures.py
 
 clean: ## Remove the virtual environment and every cache
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hunkwatch.daemon.reports import OnceReport
     from hunkwatch.demo.harvest import Row
     from hunkwatch.events import Event
+    from hunkwatch.report import Report
 
 _PATIENCE = timedelta(seconds=20)
 _EVERY = timedelta(hours=3)
@@ -47,6 +48,7 @@ class Played:
     rows: tuple[Row, ...]
     first: OnceReport
     again: OnceReport
+    report: Report
 
     @property
     def exit(self) -> Exit:
@@ -81,10 +83,10 @@ def run(console: Console, page: Path) -> Played:
             console.print(f"The Langfuse SDK sent it {len(sent)} traces of {agents} kinds of agents, {spans} observations")
             configured = _settings(Path(folder), **keys)
             first, again = asyncio.run(_work(configured))
-            text = asyncio.run(_report(configured))
+            report, text = asyncio.run(_report(configured))
             rows = harvest.harvest(sent, **keys)
     page.write_text(text, "utf-8")
-    played = Played(rows, first, again)
+    played = Played(rows, first, again, report)
     console.print(f"The worker read {first.observations} observations and sent {first.sent} scores; a second pass sent {again.sent}")
     console.print(f"All of it took {time.monotonic() - started:.1f} seconds\n")
     show.out(console, rows, page=page)
@@ -96,11 +98,12 @@ async def _work(configured: settings.Settings) -> tuple[OnceReport, OnceReport]:
     return first, await app.run_once(configured, emit=_say_nothing, patience=_PATIENCE)
 
 
-async def _report(configured: settings.Settings) -> str:
-    """Return the page, with patches, since they are nobody's secret, and without links, since the server ends with the demo."""
-    made = await errands.report(configured, Asked())
-    patches = await errands.patches(configured, made)
-    return pages.of_report(replace(made, link=no_link, source="the sample project of the demo"), heading="Hunkwatch demo", patches=patches)
+async def _report(configured: settings.Settings) -> tuple[Report, str]:
+    """Return the report and its page: with patches, which are nobody's secret, and without links, since the server ends with the demo."""
+    counted = await errands.report(configured, Asked())
+    patches = await errands.patches(configured, counted)
+    made = replace(counted, link=no_link, source="the sample project of the demo")
+    return made, pages.of_report(made, heading="Hunkwatch demo", patches=patches)
 
 
 def _settings(folder: Path, *, base_url: str, public_key: str, secret_key: str) -> settings.Settings:
