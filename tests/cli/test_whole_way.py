@@ -277,6 +277,10 @@ def test_neither_a_key_nor_a_line_of_a_patch_is_ever_said(server: Server, say: S
         say("status"),
         say("check"),
         say("dead-letters", "list"),
+        say("backfill", "--since", "1d", "--log-level", "debug"),
+        say("rescore", "--log-level", "debug"),
+        say("report", "--json"),
+        say("purge", "--yes", "--log-level", "debug"),
     ]
 
     everything = "".join(f"{one.out}{one.err}" for one in said)
