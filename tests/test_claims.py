@@ -59,6 +59,7 @@ def test_every_setting_has_a_variable_that_sets_it(key: str) -> None:
     other = {
         "langfuse.base_url": "https://other.example",
         "discover.types": "SPAN",
+        "discover.media": "true",
         "sweep.span": "7h",
         "sweep.keep": "30d",
         "sweep.sample": "0.5",

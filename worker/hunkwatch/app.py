@@ -286,10 +286,10 @@ async def check(settings: Settings, *, clock: Clock | None = None) -> Sequence[F
 
 async def fetch(settings: Settings, subject: str) -> tuple[Sequence[Observation], Links]:
     """Return whole observations by trace id or by observation id, empty when there is none, and where their project is looked at."""
-    from hunkwatch.langfuse import open_langfuse  # noqa: PLC0415 (see the module's docstring)
+    from hunkwatch.langfuse import Reading, open_langfuse  # noqa: PLC0415 (see the module's docstring)
 
-    clock = SystemClock()
-    async with open_langfuse(settings.langfuse, clock=clock, emit=voice(settings, clock).emit) as langfuse:
+    clock, everything = SystemClock(), Reading(discover=settings.discover)
+    async with open_langfuse(settings.langfuse, clock=clock, emit=voice(settings, clock).emit, reading=everything) as langfuse:
         found = await langfuse.source.fetch(trace_id=subject) or await langfuse.source.fetch(observation_id=subject)
         return found, links(settings, langfuse.abilities.project_id)
 

@@ -55,6 +55,8 @@ class Route(StrEnum):
     INGESTION = "ingestion"
     SCORE_DELETE = "score_delete"
     CONFIGS = "configs"
+    MEDIA = "media"
+    MEDIA_CONTENT = "media_content"
     DASHBOARDS = "dashboards"
 
 

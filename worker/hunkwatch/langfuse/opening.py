@@ -7,7 +7,7 @@ fit any more, or by the version in its health, which is asked for every quarter 
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -20,6 +20,7 @@ from hunkwatch.errors import Exit, Halt, HunkwatchError, RetryLater
 from hunkwatch.langfuse import check, configs, setup, wire
 from hunkwatch.langfuse.faults import Missing, SingleWanted
 from hunkwatch.langfuse.http import ATTEMPTS, Http, Route
+from hunkwatch.langfuse.media import Media
 from hunkwatch.langfuse.probe import HEALTH, Abilities, Reader, Writer, probe
 from hunkwatch.langfuse.reader import ReaderV2
 from hunkwatch.langfuse.reader_v1 import ReaderV1
@@ -71,12 +72,14 @@ class Langfuse:
         *,
         base_url: str,
         reading: Reading,
+        media: Media | None,
         clock: Clock,
         emit: Emit,
     ) -> None:
         """``configs_of`` are ids of score configs by score name."""
         self._http = http
         self._reading = reading
+        self._media = media
         self._base_url = base_url
         self._clock = clock
         self._emit = emit
@@ -102,13 +105,13 @@ class Langfuse:
         await self._look_again()
         try:
             async for page in self._reader.candidates(window, complete=complete):
-                yield page
+                yield await self._filled(page) if page.complete else page
         except Missing as error:
             raise await self._altered(error) from error
 
     async def read(self, observations: Sequence[Observation]) -> Page:
         """Return the same observations whole; see ``ports.ObservationSource``."""
-        return await self._noticing(lambda: self._reader.read(observations))
+        return await self._filled(await self._noticing(lambda: self._reader.read(observations)))
 
     async def following(self, observations: Sequence[Observation]) -> Mapping[ObservationKey, Observation]:
         """Return the next generation of each one's session; see ``ports.ObservationSource``."""
@@ -116,7 +119,8 @@ class Langfuse:
 
     async def fetch(self, *, trace_id: str | None = None, observation_id: str | None = None) -> Sequence[Observation]:
         """Return whole observations by trace or by id; see ``ports.ObservationSource``."""
-        return await self._noticing(lambda: self._reader.fetch(trace_id=trace_id, observation_id=observation_id))
+        rows = await self._noticing(lambda: self._reader.fetch(trace_id=trace_id, observation_id=observation_id))
+        return rows if self._media is None else await self._media.filled(rows)
 
     async def send(self, parcels: Sequence[Parcel]) -> Sequence[Receipt]:
         """Offer each score once; see ``ports.ScoreSink``."""
@@ -151,6 +155,10 @@ class Langfuse:
             self._emit(events.ServerChanged(now.project_id, now.server, now.reader.value, now.writer.value, now.why))
         return now
 
+    async def _filled(self, page: Page) -> Page:
+        """Return a complete page with the arguments that are kept elsewhere."""
+        return page if self._media is None else replace(page, observations=await self._media.filled(page.observations))
+
     def _fit(self, abilities: Abilities, configs_of: Mapping[str, str]) -> None:
         reading, selection = self._reading, Selection(self._reading.select)
         names = (*discover.NAMES, *reading.discover.names)
@@ -158,7 +166,7 @@ class Langfuse:
         self._abilities = abilities
         self._reader: ObservationSource
         if abilities.reader is Reader.V2:
-            self._reader = ReaderV2(self._http, names=names, selection=selection)
+            self._reader = ReaderV2(self._http, names=names, selection=selection, more=wire.overflowed() if self._media else ())
         else:
             names = (*names, *discover.SCRIPTS)
             self._reader = ReaderV1(self._http, names=names, types=reading.discover.types, selection=selection)
@@ -203,12 +211,14 @@ async def open_langfuse(
     section: LangfuseSection, *, clock: Clock, emit: Emit, reading: Reading | None = None, attempts: int = ATTEMPTS
 ) -> AsyncIterator[Langfuse]:
     """Probe the server and open its project; raises Halt when going on makes no sense, RetryLater when the server is away."""
-    async with _conversation(section, clock=clock, emit=emit, attempts=attempts) as http:
+    reading = reading or Reading()
+    async with _conversation(section, clock=clock, emit=emit, attempts=attempts) as http, _client(section, auth=None) as keyless:
         if section.accept_any_certificate:
             emit(events.CertificateUnchecked(urlsplit(section.base_url).netloc))
         abilities = await probe(http, base_url=section.base_url, now=clock.now())
         fitting = await configs.fitting(http)
-        yield Langfuse(http, abilities, fitting, base_url=section.base_url, reading=reading or Reading(), clock=clock, emit=emit)
+        media = Media(http, keyless, base_url=section.base_url, emit=emit) if reading.discover.media else None
+        yield Langfuse(http, abilities, fitting, base_url=section.base_url, reading=reading, media=media, clock=clock, emit=emit)
 
 
 async def check_langfuse(section: LangfuseSection, *, clock: Clock, emit: Emit) -> Sequence[check.Found]:
@@ -224,16 +234,16 @@ def _unchecked(section: LangfuseSection) -> Sequence[check.Found]:
 
 @asynccontextmanager
 async def _conversation(section: LangfuseSection, *, clock: Clock, emit: Emit, attempts: int = ATTEMPTS) -> AsyncIterator[Http]:
-    async with _client(section) as client:
+    async with _client(section, auth=httpx.BasicAuth(section.public_key, section.secret_key.get_secret_value())) as client:
         yield Http(client, clock=clock, emit=emit, per_minute=section.requests_per_minute, attempts=attempts)
 
 
-def _client(section: LangfuseSection) -> httpx.AsyncClient:
+def _client(section: LangfuseSection, *, auth: httpx.BasicAuth | None) -> httpx.AsyncClient:
     """Return a client that obeys the environment's proxies and certificates; raises Halt when these are of no use."""
     try:
         return httpx.AsyncClient(
             base_url=f"{section.base_url}/",
-            auth=httpx.BasicAuth(section.public_key, section.secret_key.get_secret_value()),
+            auth=auth,
             timeout=httpx.Timeout(section.timeout.total_seconds(), connect=min(10.0, section.timeout.total_seconds())),
             limits=_CONNECTIONS,
             headers={"User-Agent": f"hunkwatch/{version('hunkwatch')}", "Accept": "application/json"},

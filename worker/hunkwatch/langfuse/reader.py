@@ -46,10 +46,12 @@ _MARGIN = timedelta(hours=1)
 class ReaderV2:
     """Reads one project. Remembers only how many whole rows fit into an answer."""
 
-    def __init__(self, http: Http, *, names: Sequence[str], selection: Selection | None = None) -> None:
-        """``names`` are those that are asked for by name, since no text search finds them."""
+    def __init__(
+        self, http: Http, *, names: Sequence[str], selection: Selection | None = None, more: Sequence[Sequence[Mapping[str, object]]] = ()
+    ) -> None:
+        """``names`` are those that are asked for by name, since no text search finds them; ``more`` are further filters."""
         self._http = http
-        self._names = names
+        self._questions = [*wire.discovery(names), *more]
         self._selection = selection or Selection()
         self._whole_page = WHOLE_PAGE
 
@@ -57,7 +59,7 @@ class ReaderV2:
         """Page through every observation of the window that may carry a call; see ``ports.ObservationSource``."""
         met: dict[ObservationKey, Observation] = {}
         selected = self._selection.conditions()
-        for filters in wire.discovery(self._names):
+        for filters in self._questions:
             async for page in self._pages(window, [*filters, *selected], complete=complete):
                 rows = not_met_yet(self._merged(page.observations), met)
                 if rows or page.unreadable:

@@ -43,7 +43,7 @@ SETTLED = 6
 """So many readings of one full millisecond in a row bring nothing new before it is taken as read, if the count still differs."""
 
 _TICK = timedelta(milliseconds=1)
-_MARKERS = re.compile(f"{wire.MARKER}|{wire.TOOL}", re.IGNORECASE)
+_MARKERS = re.compile(f"{wire.MARKER}|{wire.TOOL}|{wire.OVERFLOW}", re.IGNORECASE)
 
 
 class ReaderV1:

@@ -117,6 +117,9 @@ class DiscoverSection(Section):
         default=("TOOL", "GENERATION", "AGENT"),
         description="Without a search by text: the types that are read in a large window; other rows by name. Empty reads everything.",
     )
+    media: bool = Field(
+        default=False, description="Fetch arguments that the server moved into its media store; else such calls are unresolved."
+    )
 
 
 class SweepSection(Section):
@@ -269,7 +272,7 @@ class Settings(Section):
         if (self.select, self.discover) == (SelectSection(), DiscoverSection()):
             return ""
         words = {**self.select.model_dump(), **self.discover.model_dump()}
-        chosen = {name: sorted(set(listed)) for name, listed in words.items()}
+        chosen = {name: sorted(set(value)) if isinstance(value, tuple) else value for name, value in words.items()}
         return sha256(json.dumps(chosen, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 

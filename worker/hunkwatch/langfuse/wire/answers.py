@@ -39,6 +39,20 @@ class TraceContext(NamedTuple):
     tags: tuple[str, ...]
 
 
+class MediaPlace(NamedTuple):
+    """Where the content of a media file is, and how many bytes it has; 0 when that is not said."""
+
+    url: str
+    size: int
+
+
+def media_of(content: bytes) -> MediaPlace | None:
+    """Return where a media file is; None where the answer does not say."""
+    said = json_object(content)
+    url, size = said.get("url"), said.get("contentLength")
+    return MediaPlace(url, size if isinstance(size, int) else 0) if isinstance(url, str) else None
+
+
 def trace_of(content: bytes) -> TraceContext:
     """Return what a trace says of itself; what it does not say is empty."""
     said = json_object(content)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 MARKER = "Begin Patch"
 TOOL = "apply_patch"
+OVERFLOW = "source=field_size_limit"
+"""What stands in the token of a field that the server moved into its media store."""
+
 LEAST_FIELDS = "core"
 DISCOVERY_FIELDS = "core,basic,time,trace_context,model"
 WHOLE_FIELDS = f"{DISCOVERY_FIELDS},io,metadata"
@@ -46,6 +49,14 @@ def discovery(names: Sequence[str]) -> list[list[dict[str, Any]]]:
     if others := [name for name in names if TOOL not in name]:
         filters.append([_options("name", "any of", others), not_a_model])
     return filters
+
+
+def overflowed() -> list[list[dict[str, Any]]]:
+    """Return the filters that find arguments in the media store, whatever their tool is called."""
+    return [
+        [_text("input", "matches", OVERFLOW), _options("type", "none of", _MODELS)],
+        [_text("output", "matches", OVERFLOW), _options("type", "any of", _MODELS)],
+    ]
 
 
 def _only_named(column: str) -> list[dict[str, Any]]:
