@@ -83,7 +83,7 @@ def test_the_wheel_carries_its_types(release: Release, tmp_path: Path, of_score:
     lines = [
         "import hunkwatch",
         "from hunkwatch import PatchScore",
-        f"found: list[{of_score}] = list(hunkwatch.score_patch(''))",
+        f"found: {of_score} = hunkwatch.score_patch('')",
         "print(PatchScore)",
     ]
     snippet.write_text("\n".join([*lines, ""]), "utf-8")
