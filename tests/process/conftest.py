@@ -21,7 +21,7 @@ from hunkwatch.sandbox import Fault, Habits, Project, Sandbox, Wrong
 
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     WaitUntil = Callable[[Callable[[], bool]], None]
@@ -127,12 +127,12 @@ class Station:
             "output": "Success. Updated the following files:\nM a.py",
         }
 
-    def start(self, *words: str, **environment: str) -> subprocess.Popen[str]:
-        """Start ``hunkwatch`` with these words."""
+    def start(self, *words: str, as_ordinary: Sequence[str] = (), **environment: str) -> subprocess.Popen[str]:
+        """Start ``hunkwatch`` with these words; ``as_ordinary`` is a command that takes rights away and starts another."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("HUNKWATCH_", "LANGFUSE_"))}
         keys = {"LANGFUSE_BASE_URL": self.url, "LANGFUSE_PUBLIC_KEY": KEYS.public_key, "LANGFUSE_SECRET_KEY": KEYS.secret_key}
         process = subprocess.Popen(
-            [sys.executable, "-m", "hunkwatch", *words],
+            [*as_ordinary, sys.executable, "-m", "hunkwatch", *words],
             env={**inherited, **QUICK, **keys, "STATE_DIRECTORY": str(self.folder), **self.settings, **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -141,9 +141,9 @@ class Station:
         self.running.append(process)
         return process
 
-    def finish(self, *words: str, **environment: str) -> tuple[int, str, str]:
+    def finish(self, *words: str, as_ordinary: Sequence[str] = (), **environment: str) -> tuple[int, str, str]:
         """Run ``hunkwatch`` to its end; return code, stdout and stderr."""
-        process = self.start(*words, **environment)
+        process = self.start(*words, as_ordinary=as_ordinary, **environment)
         out, log = process.communicate(timeout=PATIENCE)
         return process.returncode, out, log
 
