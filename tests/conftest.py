@@ -1,4 +1,4 @@
-"""What every test shares: no skipped test goes unnoticed where nothing may be skipped."""
+"""What every test shares: no skipped test goes unnoticed where nothing may be skipped, and no test measures time."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
+
+
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 def pytest_configure() -> None:

@@ -54,9 +54,9 @@ def mentions(text: str) -> bool:
     return any(word in text for word in _MENTIONS)
 
 
-def is_patch_command(command: str) -> bool:
+def is_patch_command(command: object) -> bool:
     """Say whether a command is the patch command alone."""
-    return shell.is_patch_command(command.strip())
+    return isinstance(command, str) and shell.is_patch_command(command.strip())
 
 
 def wraps(text: str) -> bool:

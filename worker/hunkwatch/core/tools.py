@@ -53,6 +53,7 @@ _SCRIPT = frozenset({
     "pwsh", "console", "subprocess", "execute", "executescript", "runscript", "script", "code", "runcode", "executecode", "javascript",
     "js", "jsrepl", "node", "repl", "python", "python3", "ipython", "codeinterpreter", "codeinterpretercall", "executepython",
     "runpython", "pythonrepl", "ipythoncell", "jupyter", "codextoolcommand", "sandboxexec", "tooluseexec", "processexec",
+    "writestdin", "sendkeys", "sendinput",
 })  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from hunkwatch.core import cuts, grammar, layers, operations, scripts
+from hunkwatch.core import cuts, grammar, layers, operations, scripts, trimmings
 from hunkwatch.core.model import Action, Malformed
 from hunkwatch.core.operations import Operation
 from hunkwatch.core.quoting import loose
@@ -37,7 +37,9 @@ _PATCH_KEYS = (
     "diffs",
 )
 _SURE_KEYS = frozenset({"input", "patch", "patchText", "patch_text", "__arg1"})
-_SCRIPT_KEYS = ("command", "cmd", "commands", "script", "code", "source", "input", "action", "cmds", "shell_command", "bash", "__arg1")
+_SCRIPT_KEYS = (
+    "command", "cmd", "commands", "script", "code", "source", "input", "action", "cmds", "shell_command", "bash", "chars", "keys", "__arg1",
+)  # fmt: skip
 _WRAPPERS = (
     "arguments", "args", "kwargs", "parameters", "params", "tool_input", "toolInput", "tool_args", "toolArgs", "tool_arguments",
     "payload", "request", "operation", "operations", "body", "data", "value", "function", "custom", "tool_call", "command", "cmd",
@@ -52,7 +54,6 @@ _PROSE = frozenset({
 _BARE = ("***", "{", "[", '"', "<<", "apply_patch", "applypatch", "```")
 _MODES = frozenset({"", "patch", "apply", "apply_patch", "v4a", "default"})
 _FIELDS = re.compile(r"(?:[A-Za-z_]\w*+\()?+[A-Za-z_]\w*+=['\"]")
-_FENCES = ("```", "~~~")
 _QUOTES = frozenset("{[\"'(")
 
 
@@ -180,14 +181,14 @@ class _Search:
     def patch(self, body: str) -> None:
         """Take a decoded text as one or more patches, whatever it looks like."""
         flags = {"redacted"} if cuts.has_placeholder(body) else set()
-        found = grammar.envelopes(body)
+        found = grammar.envelopes(trimmings.untagged(body))
         if found:
             for at, each in enumerate(found):
                 self.add(self._trimmed(each, flags, last=at == len(found) - 1))
             return
         body, was_cut = self._uncut(body)
         flags |= {"truncated"} if was_cut else set()
-        body = _unfenced(body)
+        body = trimmings.untagged(trimmings.unfenced(body))
         text, how = _without_markers(body, self.path, whole=not was_cut)
         if not how and _is_word(text):
             return
@@ -228,6 +229,9 @@ class _Search:
             return
         if not value and depth <= 1:
             self.miss("empty")
+        if "tools" in value and (moved := value.get("prompt", value.get("messages"))):  # the server moved definitions of tools beside it
+            self.value(moved, depth + 1)
+            return
         if value.get("args") and value.get("kwargs") == {}:
             value = {key: each for key, each in value.items() if key != "kwargs"}
         self.path = operations.path_of(value)
@@ -253,7 +257,9 @@ class _Search:
         stdin = value.get("stdin", value.get("input"))
         if isinstance(command, str) and isinstance(rest, list) and rest and all(isinstance(each, str) for each in rest):
             self._words([command.strip(), *rest], depth)
-        elif isinstance(command, str) and isinstance(stdin, str) and scripts.is_patch_command(command):
+        elif isinstance(stdin, str) and scripts.is_patch_command(
+            command[0] if isinstance(command, list) and len(command) == 1 else command
+        ):
             self.handed(stdin)
         else:
             self._first_of(value, (*_SCRIPT_KEYS, *_WRAPPERS), depth)
@@ -379,12 +385,3 @@ def _may_be_patch(text: str) -> bool:
         or cuts.is_placeholder(text)
         or cuts.is_overflow(text)
     )
-
-
-def _unfenced(body: str) -> str:
-    """Return what stands in a Markdown fence that is all there is."""
-    if not body.startswith(_FENCES):
-        return body
-    first = body.find("\n")
-    last = body.rfind("\n" + body[:3])
-    return body[first + 1 : last] if 0 <= first < last else body

@@ -17,7 +17,7 @@ SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "ash", "fish"})
 _LEADERS = frozenset({
     "sudo", "command", "exec", "time", "env", "nohup", "builtin", "then", "do", "else", "elif", "if", "while", "until", "!", "{", "(",
     "timeout", "nice", "stdbuf", "xargs", "codex", "%%bash", "%%sh", "uv", "run", "poetry", "npx", "bunx",
-    "wsl",
+    "wsl", "busybox", "doas", "setsid",
 })  # fmt: skip
 _TAKES_A_WORD = frozenset({"-u", "-g", "-n", "-k", "-s", "-o", "-e", "-C", "-I", "--user", "--signal"})
 _PROGRAMS = (".py", ".sh", ".js", ".ts", ".rb")
