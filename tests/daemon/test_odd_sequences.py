@@ -181,7 +181,7 @@ async def test_a_lease_that_is_lost_in_the_middle_of_a_send_doubles_nothing(worl
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
-@pytest.mark.parametrize("after", [0, 1, 2, 4])
+@pytest.mark.parametrize("after", [0, 1, 4])
 async def test_a_clock_that_jumps_loses_and_doubles_nothing(hours: int, after: int, world: Any, clock: Clock, call: Call) -> None:
     """An hour back or forth, during the quiet wait, the send, the look or at rest: what came before and what comes after is there once."""
     async with world.worker() as project:
@@ -189,10 +189,10 @@ async def test_a_clock_that_jumps_loses_and_doubles_nothing(hours: int, after: i
         await world.live(project, minutes=after)
         clock.jump(hours=hours)
         world.add(call("t2", "o2", clock.now()))
-        await world.live(project, minutes=80, every=30)
+        await world.live(project, minutes=70, every=120)
         clock.jump(hours=-hours)
         world.add(call("t3", "o3", clock.now()))
-        await world.live(project, minutes=80, every=30)
+        await world.live(project, minutes=70, every=120)
 
     assert set(world.shown()) == everything(("t1", "o1"), ("t2", "o2"), ("t3", "o3"))
 

@@ -13,7 +13,7 @@ KILLS = 20
 SEED = 20_261_130
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_kills_at_any_moment_lose_and_double_nothing(anywhere: Any, wait_until: Callable[[Callable[[], bool]], None]) -> None:
     """Twenty kills, each after a seeded number of requests, with traces arriving all the time; then a quiet pass finishes the work."""
     survived = anywhere.survive(KILLS, seed=SEED, wait_until=wait_until)
