@@ -83,6 +83,8 @@ class Langfuse:
         self._base_url = base_url
         self._clock = clock
         self._emit = emit
+        self._without_lists = ""
+        """The version that refused a list of scores although it should take them."""
         self._fit(abilities, configs_of)
 
     @property
@@ -150,6 +152,8 @@ class Langfuse:
             raise Halt(
                 "the key belongs to another project now", mend="Start again: every project has its own state.", exit_code=Exit.CONFIG
             )
+        if now.server == self._without_lists and now.writer is Writer.LIST:
+            now = replace(now, writer=Writer.INGESTION, why=f"{now.why}; but it refused one, so scores go as ingestion events")
         self._fit(now, await configs.fitting(self._http))
         if (now.server, now.reader, now.writer) != (before.server, before.reader, before.writer):
             self._emit(events.ServerChanged(now.project_id, now.server, now.reader.value, now.writer.value, now.why))
@@ -182,7 +186,10 @@ class Langfuse:
     async def _altered(self, error: Missing | SingleWanted) -> HunkwatchError:
         """Choose anew after an answer that does not fit the server as it was; the question is asked again by whoever asked it."""
         try:
-            await self.probe()
+            now = await self.probe()
+            if isinstance(error, SingleWanted) and now.writer is Writer.LIST:
+                self._without_lists = now.server
+                await self.probe()
         except Halt as halt:
             if halt.exit_code is not Exit.UNAVAILABLE:
                 return halt
