@@ -217,7 +217,7 @@ def test_delivered_scores_are_those_of_the_worker(
 ) -> None:
     """`bulk --deliver` leaves in Langfuse what `run --once` would: same ids, same values; neither then has anything to add."""
     start = datetime.now(UTC) - timedelta(hours=2)
-    rows = [{**row, "startTime": start.isoformat(), "endTime": start.isoformat()} for row in in_traces(golden) if row["type"] == "TOOL"]
+    rows = [{**row, "startTime": start.isoformat(), "endTime": start.isoformat()} for row in in_traces(golden)]
     langfuse.add_observations(rows)
     export = written([{**row, "project_id": Project().id} for row in as_export(rows)])
     words = ["bulk", str(export), "--out", str(tmp_path / "out"), "--deliver"]
