@@ -43,11 +43,13 @@ class Step:
     peak: int = 0
     limit: int = 0
     note: str = ""
+    within: float = 0.0
+    """The seconds that are promised on an idle machine, 0 where none are."""
 
     @property
     def missed(self) -> bool:
         """Whether a promise is broken."""
-        return bool(self.limit) and self.peak > self.limit
+        return (bool(self.limit) and self.peak > self.limit) or (bool(self.within) and self.seconds > self.within)
 
 
 def duel(name: str, ours: Work, theirs: Work, *, turns: int, target: float = 0.0) -> Duel:

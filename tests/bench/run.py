@@ -1,7 +1,7 @@
 """Run every benchmark and print its ratios: ``python tests/bench/run.py [--strict] [NAME ...]``.
 
-NAME is one of pages, scoring, lcs, growth, unwrap, rivals, bulk; without one, all of them. With ``--strict`` the exit status is 1 when
-a promised ratio or limit is missed.
+NAME is one of pages, scoring, lcs, growth, unwrap, rivals, bulk, report; without one, all of them. With ``--strict`` the exit status is
+1 when a promised ratio or limit is missed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import bench_bulk
 import bench_growth
 import bench_lcs
 import bench_pages
+import bench_report
 import bench_rivals
 import bench_scoring
 import bench_unwrap
@@ -33,6 +34,7 @@ BENCHES: dict[str, Callable[[], Iterable[Duel | Step]]] = {
     "unwrap": bench_unwrap.measure,
     "rivals": bench_rivals.measure,
     "bulk": bench_bulk.measure,
+    "report": bench_report.measure,
 }
 
 
@@ -82,7 +84,7 @@ def _steps(steps: list[Step]) -> Table:
         assert entry is not None
         grown = (f"{entry.size / before.size:.1f}", f"{entry.seconds / before.seconds:.1f}") if _same(before, entry) else ("", "")
         memory = f"{entry.peak / 1e6:,.0f} MB" if entry.peak else ""
-        limit = f"{entry.limit / 1e6:,.0f} MB" if entry.limit else ""
+        limit = f"{entry.limit / 1e6:,.0f} MB" if entry.limit else f"{entry.within:g} s" if entry.within else ""
         style = "red" if entry.missed else ""
         table.add_row(entry.curve, f"{entry.size:,}", _time(entry.seconds), *grown, memory, limit, entry.note, style=style)
     return table

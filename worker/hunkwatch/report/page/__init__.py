@@ -46,7 +46,6 @@ def of_report(report: Report, *, heading: str = "Hunkwatch report", patches: Map
         }
         for number, line in enumerate(worth, start=1)
     ]
-    # The table comes first: it is there while the browser still reads the plotting library.
     scripts = {"table": _asset("table.js"), "plotly": _plotly(), "plots": _asset("plots.js")}
     drawn = figures.of(report.survey)
     return (

@@ -33,6 +33,7 @@
     return trace.type === "bar" ? { ...trace, marker: { color: of } } : { ...trace, line: { color: of, width: 2 }, marker: { color: of, size: 7 } };
   });
   const draw = (figure) => {
+    if (!window.Plotly) return undefined; // not there yet: everything is drawn once it is
     const choice = byId(`s-${figure.id}`);
     const shown = choice ? figure.variants[choice.value] : figure;
     const place = byId(`p-${figure.id}`);
@@ -59,5 +60,10 @@
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
 
-  drawAll().then(() => { root.dataset.ready = "true"; });
+  // The plotting library is text until the page can be read: running it takes longer than everything else.
+  const start = () => {
+    document.head.append(Object.assign(document.createElement("script"), { textContent: byId("plotly").textContent }));
+    drawAll().then(() => { root.dataset.ready = "true"; });
+  };
+  addEventListener("load", () => setTimeout(start, 0));
 })();
