@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunkwatch.core import dialects, grammar
+from hunkwatch.core import dialects, discover, grammar
+from hunkwatch.core.model import Observation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LETTERS = {"rejects": "r", "hangs": "h", "unknown": "?", "misreads": "m", "drops": "d", "accepts": "."}
 
@@ -43,6 +50,7 @@ CASES = [
     ("lower case", ADD.lower(), "rrrrr"),
     ("CR LF", ADD.replace("\n", "\r\n"), "...mr"),
     ("a line separator", ADD.replace("x", "x\u2028y"), "..m.."),
+    ("a lone carriage return", ADD.replace("x", "x\ry"), "..m.."),
     ("indented header", ADD.replace("*** Add", "  *** Add"), ".rrdr"),
     ("tight header", ADD.replace(": a", ":a"), "rrr.r"),
     ("blank after the path", ADD.replace(": a", ": a "), "....m"),
@@ -62,14 +70,19 @@ CASES = [
     ("@@ and a blank", update("@@ ", "-a"), "....."),
     ("closed anchor", update("@@ f @@", "-a"), "m..m."),
     ("numbered anchor", update("@@ -1,3 +1,3 @@", "-a"), "m..m."),
-    ("tight anchor", update("@@", "-b", "@@f", "-a"), "r.r.."),
+    ("tight anchor", update("@@", "-b", "@@f", "-a"), "rrr.."),
     ("tight first anchor", update("@@f", "-a"), "rhr.."),
     ("stacked anchors", update("@@ a", "@@ b", "-x"), "r...."),
     ("empty hunk", update("@@", "-a", "@@"), "r.r.."),
     ("context-only hunk", update("@@", " a", "@@", "-b"), "....."),
     ("empty line in a hunk", update("@@", "-a", "", "+b"), ".r.m."),
+    ("empty line below the header", update("", "-a"), ".h.m."),
+    ("empty line below the header, then @@", update("", "@@", "-a"), ".hr.."),
+    ("empty line below the first @@", update("@@", "", "-a"), ".h.m."),
+    ("empty line below a later @@", update("@@", "-a", "@@", "", "-b"), ".r.m."),
     ("empty line before @@", update("@@", "-a", "", "@@", "+b"), ".rr.."),
     ("unprefixed line", update("@@", "-a", "b", "+c"), "r.rd."),
+    ("a note about the last newline", update("@@", "-a", "\\ No newline at end of file", "+b"), "rmrdm"),
     ("unprefixed stars", update("@@", "-a", "*** note", "+b"), "rrrdr"),
     ("prefixed stars", update("@@", "-a", " *** note", "+b"), "....."),
     ("End of File, then a hunk", update("@@", "-a", "*** End of File", "@@", "-b"), "...d."),
@@ -83,6 +96,19 @@ CASES = [
 def test_each_parser_says_what_the_real_one_says(text: str, expected: str) -> None:
     """Rejected, hung, unknown, misread, partly dropped or accepted."""
     assert "".join(LETTERS[judgement.verdict] for judgement in dialects.judge(text)) == expected
+
+
+GIVEN = ["text before", "text after", "fence", "heredoc EOF", "heredoc of another word", "no markers", "two envelopes"]
+
+
+@pytest.mark.parametrize(("text", "expected"), [pytest.param(text, expected, id=name) for name, text, expected in CASES if name in GIVEN])
+@pytest.mark.parametrize("argument", [lambda text: text, lambda text: {"input": text}], ids=["text", "object"])
+def test_a_verdict_is_about_the_argument_that_the_call_was_given(text: str, expected: str, argument: Callable[[str], object]) -> None:
+    """What the finder cuts away or puts there before the patch is read was before the executor's own parser."""
+    row = Observation("o", "t", datetime(2026, 1, 1, tzinfo=UTC), type="TOOL", name="apply_patch", input=argument(text))
+    for call in discover.calls(row):
+        assert call.text is not None
+        assert "".join(LETTERS[judgement.verdict] for judgement in dialects.judge(call.text, call.flags)) == expected
 
 
 def test_a_verdict_names_its_reasons() -> None:

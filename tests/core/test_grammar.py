@@ -64,8 +64,12 @@ ENVELOPES = [
     pytest.param("*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\nbye", ("text_after",), id="text after"),
     pytest.param("```diff\n*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n```", ("fenced", "text_after", "text_before"), id="fence"),
     pytest.param("```\n*** Add File: a\n+x\n```", ("fenced", "no_begin", "no_end"), id="fence without markers"),
+    pytest.param("*** Add File: a\n+x\n *** End Patch\n\n", ("no_begin", "padded"), id="padded End alone"),
+    pytest.param("<<'EOF'\n*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\nEOF", ("heredoc",), id="heredoc"),
     pytest.param(
-        "<<'EOF'\n*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\nEOF", ("heredoc", "text_after", "text_before"), id="heredoc"
+        "<<'END'\n*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\nEND",
+        ("heredoc", "text_after", "text_before"),
+        id="heredoc of another word",
     ),
     pytest.param("\ufeff*** Begin Patch\n*** Add File: a\n+x\n*** End Patch", ("bom",), id="byte order mark"),
     pytest.param("*** Begin Patch\r\n*** Add File: a\r\n+x\r\n*** End Patch\r\n", ("crlf",), id="CR LF"),

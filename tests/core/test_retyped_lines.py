@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import hunkwatch
 from hunkwatch.core.model import Hunk
 from hunkwatch.core.scoring import retyped_lines, subsequence
 
@@ -145,3 +146,16 @@ def test_the_bound_is_shared_by_the_groups() -> None:
     tried = hunk(*group, " k", *group)
 
     assert [retyped_lines.count(tried, left) for left in (8, 7)] == [(2, 8), (None, 8)]
+
+
+@pytest.mark.parametrize(
+    "placeholder", ["[REDACTED]", "[Redacted]", "<redacted>", "redacted-by-proxy", "<fully masked due to failed mask function>"]
+)
+def test_a_placeholder_that_may_fake_a_retyped_line_is_flagged(placeholder: str) -> None:
+    """Two different secrets behind one placeholder look like one line typed again, however the placeholder is spelled."""
+    text = f"*** Begin Patch\n*** Update File: a\n@@\n-key = {placeholder}\n+key = {placeholder}\n*** End Patch"
+    plain = text.replace(placeholder, "1")
+
+    flags = [("redacted" in hunkwatch.score_patch(patch).facts.flags) for patch in (text, plain)]
+
+    assert flags == [True, False]

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-x = 'a\\n'\n+x = \"b\\u2192\" # `$HOME` ${y}\n*** End Patch"
 
 SMALL = "*** Begin Patch\n*** Update File: a.py\n@@\n-a\n+b\n*** End Patch"
+ADDED = "*** Begin Patch\n*** Add File: a\n+b\n*** End Patch"
+SEVERAL = frozenset({"several_envelopes", "text_after"})
 
 lines = st.text(st.sampled_from("ab '\"\\$`{}()[]<>|&;#!@%*é🚀\tn"), max_size=20)
 bodies = st.lists(st.sampled_from(" -+").flatmap(lambda sign: lines.map(lambda line: sign + line)), min_size=1, max_size=6)
@@ -192,9 +194,12 @@ def test_a_call_that_cannot_be_read_says_why(argument: object, why: str) -> None
         ({"type": "function_call", "name": "x", "arguments": json.dumps({"input": PATCH})}, (Found(PATCH),)),
         ({"id": "i", "function": {"name": "x", "arguments": json.dumps({"input": PATCH})}}, (Found(PATCH),)),
         ({"path": "a.py", "diff": "@@\n-a\n+b"}, (Found(SMALL, flags=frozenset({"headerless", "synthesized"})),)),
-        ("*** Add File: a\n+b", (Found("*** Begin Patch\n*** Add File: a\n+b\n*** End Patch", flags=frozenset({"synthesized"})),)),
+        ("*** Add File: a\n+b", (Found(ADDED, flags=frozenset({"no_begin", "no_end", "synthesized"})),)),
         ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b", (Found("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b", flags=frozenset({"unified"})),)),
-        (f"{PATCH}\nand\n{PATCH}", (Found(PATCH), Found(PATCH))),
+        ("*** Add File: a\n+b\n*** End Patch", (Found(ADDED, flags=frozenset({"no_begin", "synthesized"})),)),
+        (f"{PATCH}\nand\n{PATCH}", (Found(PATCH, flags=SEVERAL), Found(PATCH, flags=SEVERAL))),
+        (f"Here:\n```\n{PATCH}\n```", (Found(PATCH, flags=frozenset({"fenced", "text_after", "text_before"})),)),
+        ("\ufeff" + PATCH, (Found(PATCH, flags=frozenset({"bom"})),)),
         ({"patches": [PATCH, PATCH]}, (Found(PATCH), Found(PATCH))),
         (PATCH.replace("HOME", "<redacted>"), (Found(PATCH.replace("HOME", "<redacted>"), flags=frozenset({"redacted"})),)),
     ],

@@ -86,11 +86,11 @@ def _is_one_trace(judged: Sequence[judging.Judged]) -> bool:
     return len(judged) > 1 and bool(judged[0].call.trace_id) and len({one.call.trace_id for one in judged}) == 1
 
 
-def _show(calls: Sequence[Call], verdicts: Callable[[str], Iterator[str]], links: Links | None) -> None:
+def _show(calls: Sequence[Call], verdicts: Callable[[judging.Judged], Iterator[str]], links: Links | None) -> None:
     judged = judging.judge(calls, keep_patches=True)
     for number, call in enumerate(judged, start=1):
         link = links.observation(call.call.trace_id, call.call.observation_id) if links else ""
-        printing.show(*_lines(explained.explain(number, call), link), *(verdicts(call.patch) if call.patch is not None else ()), "")
+        printing.show(*_lines(explained.explain(number, call), link), *(verdicts(call) if call.patch is not None else ()), "")
     if _is_one_trace(judged):
         link = links.trace(judged[0].call.trace_id) if links else ""
         title = Text(f"the trace: {len(judged)} calls", style="bold")
@@ -98,13 +98,13 @@ def _show(calls: Sequence[Call], verdicts: Callable[[str], Iterator[str]], links
     printing.show(explained.LEGEND, *explained.CAVEATS)
 
 
-def _no_verdicts(_text: str) -> Iterator[str]:
+def _no_verdicts(_call: judging.Judged) -> Iterator[str]:
     yield from ()
 
 
-def _verdicts(text: str) -> Iterator[str]:
+def _verdicts(call: judging.Judged) -> Iterator[str]:
     yield "  of the text alone, as far as it is known (whether the lines are found in the file is not):"
-    for judgement in dialects.judge(text):
+    for judgement in dialects.judge(call.patch or "", call.call.flags):
         because = f" ({', '.join(judgement.because)})" if judgement.because else ""
         yield f"    {judgement.parser.value} {judgement.verdict.value}{because}"
 

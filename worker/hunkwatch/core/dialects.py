@@ -15,6 +15,8 @@ from hunkwatch.core.grammar.envelope import split
 from hunkwatch.core.model import Action, Malformed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from hunkwatch.core.model import FileEdit, Patch
 
 
@@ -59,8 +61,10 @@ EFFECTS = {
     "bare_first_hunk": "...d.",
     "bare_later_hunk": "rrrdr",
     "blank_add": "rrrdr",
+    "blank_below_header": ".hr..",
     "blank_between_hunks": ".rr..",
     "blank_context": ".r.m.",
+    "blank_first_line": ".h.m.",
     "bom": "r?r.r",
     "closed_anchor": "m..m.",
     "crlf": "...mr",
@@ -73,6 +77,7 @@ EFFECTS = {
     "empty_update": "r.r..",
     "end_of_file_in_add": "rrrdr",
     "environment_id": ".rr.r",
+    "heredoc": "..r.r",
     "hunk_after_end_of_file": "...d.",
     "indented_header": ".rrdr",
     "late_move": "rrrdr",
@@ -83,7 +88,7 @@ EFFECTS = {
     "no_end": "rrrr.",
     "no_header": "r?r??",
     "no_markers": "r.rrr",
-    "no_newline_note": "r.rd.",
+    "no_newline_note": "rmrdm",
     "no_path": "?????",
     "numbered_anchor": "m..m.",
     "padded_begin": ".rr.r",
@@ -96,7 +101,7 @@ EFFECTS = {
     "stray_text": "rrrdr",
     "text_after": "r.r..",
     "text_before": "r.r.r",
-    "tight_anchor": "r.r..",
+    "tight_anchor": "rrr..",
     "tight_first_anchor": "rhr..",
     "tight_header": "rrr.r",
     "trailing_blank_after_end": "..r..",
@@ -109,31 +114,36 @@ EFFECTS = {
 }
 """By oddity, a letter a parser: r rejects, h hangs, ? unknown, m misreads, d drops, . accepts."""
 
-_HARMLESS = {"blank_anchor", "context_only_hunk", "fenced", "heredoc", "padded"}
-_SEPARATORS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-_EOF_HEREDOC = re.compile(r"\s*<<(?:EOF|'EOF'|\"EOF\")[ \t]*\n")
+_HARMLESS = {"blank_anchor", "context_only_hunk", "fenced", "padded"}
+_FIRST = {
+    "tight_first_anchor": "tight_anchor",
+    "blank_below_header": "blank_between_hunks",
+    "blank_first_line": "blank_context",
+}
+"""Oddities that one parser never gets beyond, by what the same thing is called further down."""
+_OF_THE_ARGUMENT = frozenset({"bom", "heredoc", "no_begin", "no_end", "several_envelopes", "text_after", "text_before"})
+_SEPARATORS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]|\r(?![\n]|\\Z)")
 
 
-def judge(text: str) -> tuple[Judgement, ...]:
-    """Return what each parser would say of the text, in the order of ``Parser``. Never raises."""
-    odd = _oddities(text)
-    wrapped = "heredoc" in odd and _EOF_HEREDOC.match(text) is not None and text.rstrip().endswith("\nEOF")
-    return tuple(_judged(parser, column, odd, wrapped=wrapped) for column, parser in enumerate(Parser))
+def judge(text: str, flags: Iterable[str] = ()) -> tuple[Judgement, ...]:
+    """Return what each parser would say of the text, in the order of ``Parser``. Never raises.
+
+    ``flags`` are what the finder knows of the argument that the patch was taken out of: what stood around it, and markers put there since.
+    """
+    odd = _oddities(text, _OF_THE_ARGUMENT.intersection(flags))
+    return tuple(_judged(parser, column, odd) for column, parser in enumerate(Parser))
 
 
-def _judged(parser: Parser, column: int, odd: set[str], *, wrapped: bool) -> Judgement:
-    mind = odd
-    if wrapped and parser in {Parser.CODEX, Parser.OPENCODE}:
-        mind = odd - {"text_before", "text_after"}
-    found = {name: _LETTERS[EFFECTS[name][column]] for name in mind if name in EFFECTS}
+def _judged(parser: Parser, column: int, odd: set[str]) -> Judgement:
+    found = {name: _LETTERS[EFFECTS[name][column]] for name in odd if name in EFFECTS}
     verdict = min(found.values(), key=_GRAVITY.__getitem__, default=Verdict.ACCEPTS)
     because = () if verdict is Verdict.ACCEPTS else tuple(sorted(name for name, effect in found.items() if effect is verdict))
     return Judgement(parser, verdict, because)
 
 
-def _oddities(text: str) -> set[str]:
+def _oddities(text: str, around: frozenset[str]) -> set[str]:
     patch = parse(text)
-    odd = set(patch.flags)
+    odd = {*around, *patch.flags}
     if isinstance(patch, Malformed):
         return odd - {"no_begin", "no_end"} | {"malformed"}
     if {"no_begin", "no_end"} <= odd:
@@ -146,8 +156,9 @@ def _oddities(text: str) -> set[str]:
         odd.add("empty_patch")
     for edit in patch.files:
         odd |= _of_section(edit, lines)
-    if "tight_first_anchor" in odd:
-        odd.discard("tight_anchor")
+    for first, later in _FIRST.items():
+        if first in odd:
+            odd.discard(later)
     return odd
 
 
@@ -183,8 +194,22 @@ def _of_section(edit: FileEdit, lines: list[str]) -> set[str]:
         odd.add("empty_add")
     if any(hunk.ends_file for hunk in edit.hunks[:-1]):
         odd.add("hunk_after_end_of_file")
-    if edit.hunks and edit.hunks[0].anchors:
-        anchor = lines[edit.hunks[0].numbers[0] - 2]
+    if edit.action is Action.UPDATE and edit.hunks:
+        odd |= _of_first_hunk(edit, lines)
+    return odd
+
+
+def _of_first_hunk(edit: FileEdit, lines: list[str]) -> set[str]:
+    odd = set()
+    hunk = edit.hunks[0]
+    first = hunk.numbers[0] - 1
+    if hunk.anchors:
+        anchor = lines[first - 1]
         if anchor.startswith(markers.ANCHOR) and anchor[2:3] not in {"", " "}:
             odd.add("tight_first_anchor")
+    if not lines[first] and not any(hunk.anchors):
+        odd.add("blank_first_line")
+    below = edit.line + bool(edit.moved_to)
+    if edit.line and below < first and not lines[below]:
+        odd.add("blank_below_header")
     return odd

@@ -40,7 +40,7 @@ _patch_facts = partial(tuple.__new__, PatchFacts)
 
 _TOO_LONG = f"longer than {MOST_LINES} lines or {MOST_TEXT} characters"
 _UNSENDABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
-_PLACEHOLDERS = ("redacted", "REDACTED", "fully masked")
+_placeholder = re.compile(r"redacted|fully masked|[\[<(*]masked", re.IGNORECASE).search
 _telling = re.compile(r"[^\W_]").search
 
 
@@ -125,7 +125,7 @@ class _Notes:
             raised.append("places_capped")
         if self.abstains:
             raised.append("work_bound_passed")
-        elif self.retyped_at and any(word in text for word in _PLACEHOLDERS):
+        elif self.retyped_at and _placeholder(text):
             raised.append("redacted")
         return raised
 

@@ -1,8 +1,10 @@
-"""What models put around the whole of a text: a Markdown fence, a tag."""
+"""What models put around a patch: a Markdown fence, a tag, prose."""
 
 from __future__ import annotations
 
 import re
+
+from hunkwatch.core import grammar
 
 _TAG = re.compile(r"<([A-Za-z_]\w{0,40}+)>(?=\*\*\*)")
 _FENCES = ("```", "~~~")
@@ -24,3 +26,9 @@ def unfenced(body: str) -> str:
     first = body.find("\n")
     last = body.rfind("\n" + body[:3])
     return body[first + 1 : last] if 0 <= first < last else body
+
+
+def around(body: str, bare: str, first: str) -> frozenset[str]:
+    """Return the flags for what stood around the first envelope of a text before its tag and all the rest were taken off."""
+    tagged = frozenset({"text_before", "text_after"}) if bare != body else frozenset()
+    return tagged if first == bare else tagged.union(grammar.surroundings(bare))

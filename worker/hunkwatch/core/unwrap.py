@@ -54,6 +54,7 @@ _PROSE = frozenset({
 _BARE = ("***", "{", "[", '"', "<<", "apply_patch", "applypatch", "```")
 _MODES = frozenset({"", "patch", "apply", "apply_patch", "v4a", "default"})
 _FIELDS = re.compile(r"(?:[A-Za-z_]\w*+\()?+[A-Za-z_]\w*+=['\"]")
+_NO_MARKERS = frozenset({"no_begin", "no_end"})
 _QUOTES = frozenset("{[\"'(")
 
 
@@ -79,6 +80,7 @@ class _Search:
         self.kind = of
         self.cut = cut
         self.path = ""
+        self.bom = False
         self.found: list[Found] = []
 
     def value(self, value: object, depth: int) -> None:
@@ -103,7 +105,10 @@ class _Search:
     # ------------------------------------------------------------ texts
 
     def text(self, text: str, depth: int) -> None:
-        body = text.strip().lstrip("\ufeff")
+        body = text.strip()
+        if body[:1] == "\ufeff":
+            self.bom = True
+            body = body.lstrip("\ufeff")
         why = _missing(body)
         if why:
             if self.kind is Kind.PATCH:
@@ -179,17 +184,21 @@ class _Search:
             self.found[first:] = [each._replace(flags=each.flags | {"expanded"}) for each in self.found[first:]]
 
     def patch(self, body: str) -> None:
-        """Take a decoded text as one or more patches, whatever it looks like."""
-        flags = {"redacted"} if cuts.has_placeholder(body) else set()
-        found = grammar.envelopes(trimmings.untagged(body))
+        """Take a decoded text as one or more patches, whatever it looks like; what an executor would have seen around them is flagged."""
+        flags = ({"redacted"} if cuts.has_placeholder(body) else set()) | ({"bom"} if self.bom else set())
+        bare = trimmings.untagged(body)
+        found = grammar.envelopes(bare)
         if found:
+            flags |= trimmings.around(body, bare, found[0])
             for at, each in enumerate(found):
                 self.add(self._trimmed(each, flags, last=at == len(found) - 1))
             return
         body, was_cut = self._uncut(body)
         flags |= {"truncated"} if was_cut else set()
-        body = trimmings.untagged(trimmings.unfenced(body))
-        text, how = _without_markers(body, self.path, whole=not was_cut)
+        inside = trimmings.unfenced(body)
+        if inside != body:
+            flags.add("fenced")
+        text, how = _without_markers(trimmings.untagged(inside), self.path, whole=not was_cut)
         if not how and _is_word(text):
             return
         self.add(Found(text, flags=frozenset(flags | how)))
@@ -365,7 +374,8 @@ def _without_markers(body: str, path: str, *, whole: bool) -> tuple[str, set[str
         return body, {"unified"}
     if "no_header" not in patch.flags:
         text = grammar.enclose(body.rstrip("\n"))
-        return (text if whole else text.rpartition("\n")[0]), {"synthesized"}
+        ends = "no_end" not in patch.flags
+        return (text if whole and not ends else text.rpartition("\n")[0]), {"synthesized"} | _NO_MARKERS.intersection(patch.flags)
     if not path:
         return body, {"headerless"}
     return operations.envelope([Operation(Action.UPDATE, path, body)], whole=whole), {"headerless", "synthesized"}

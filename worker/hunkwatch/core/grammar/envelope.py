@@ -18,6 +18,8 @@ _PATCH_LIKE = re.compile(
     re.MULTILINE,
 )
 _FENCE = ("```", "~~~")
+_HEREDOC = ({"<<EOF", "<<'EOF'", '<<"EOF"'}, "EOF")
+"""The one wrapper that executors take off themselves."""
 
 
 class Span(NamedTuple):
@@ -87,12 +89,15 @@ def flags_around(lines: list[str], found: list[Span]) -> set[str]:
         return flags
     if len(found) > 1:
         flags.add("several_envelopes")
-    before = _told(lines[: found[0].first])
+    before, after = _told(lines[: found[0].first]), _told(lines[found[-1].stop :])
+    if len(before) == len(after) == 1 and before[0].strip() in _HEREDOC[0] and after[0].strip() == _HEREDOC[1]:
+        flags.add("heredoc")
+        before = after = []
     if before:
         flags.add("text_before")
         flags.update(_wrappers(before[-1]))
     between = any(_told(lines[left.stop : right.first]) for left, right in itertools.pairwise(found))
-    if between or _told(lines[found[-1].stop :]):
+    if between or after:
         flags.add("text_after")
     return flags
 
@@ -102,10 +107,21 @@ def _span_from(lines: list[str], first: int) -> Span:
         line = lines[at]
         if line[:3] == markers.STARS and markers.is_end(line):
             return Span(first, at + 1, complete=True)
-    last = len(lines) - 1
-    while last > first and not lines[last].strip():
-        last -= 1
+    last = _last_told(lines)
     return Span(first, last + 1, complete=last > first and markers.is_end(lines[last]))
+
+
+def padded_end(lines: list[str]) -> int | None:
+    """Return the index of the End marker that only being the last line makes one, however padded; ``None`` where there is none."""
+    last = _last_told(lines)
+    return last if last >= 0 and markers.is_end(lines[last]) else None
+
+
+def _last_told(lines: list[str]) -> int:
+    last = len(lines) - 1
+    while last >= 0 and not lines[last].strip():
+        last -= 1
+    return last
 
 
 def _told(lines: list[str]) -> list[str]:

@@ -9,7 +9,7 @@ import re
 from functools import partial
 
 from hunkwatch.core.grammar import markers, unified
-from hunkwatch.core.grammar.envelope import Span, flags_around, spans, split
+from hunkwatch.core.grammar.envelope import Span, flags_around, padded_end, spans, split
 from hunkwatch.core.grammar.sections import Sections, anchor_text, letters
 from hunkwatch.core.model import Action, Dialect, FileEdit, Hunk, Malformed, Patch
 
@@ -105,7 +105,7 @@ def _body(sections: Sections) -> Patch | Malformed:
     lines, flags = sections.lines, sections.flags
     first, stop = 0, len(lines)
     flags.add("no_begin")
-    end = next((at for at in sections.marks if markers.is_end(lines[at])), None)
+    end = next((at for at in sections.marks if markers.is_end(lines[at])), padded_end(lines))
     if end is None:
         flags.add("no_end")
         first, stop = _inside_fence(lines)
@@ -113,6 +113,7 @@ def _body(sections: Sections) -> Patch | Malformed:
             flags.add("fenced")
     else:
         stop = end
+        flags |= _flags_of_marker(lines[end])
         if any(line.strip() for line in lines[end + 1 :]):
             flags.add("text_after")
     if not _read(sections, first, stop):

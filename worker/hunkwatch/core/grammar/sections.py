@@ -150,8 +150,6 @@ class Sections:
         elif markers.is_begin(line):
             self.flags.add("nested_begin")
             self._close_section()
-        elif markers.is_end(line):
-            self.flags.add("early_end")
         else:
             self.flags.add("unknown_marker")
 
