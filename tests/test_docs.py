@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 import typer.main
 
-from hunkwatch import cli, events
+from hunkwatch import cli, events, score_observations
 from hunkwatch.core import evaluate
 from hunkwatch.core.discover import PRODUCERS, calls
 from hunkwatch.core.model import Observation, Shape
@@ -126,6 +126,21 @@ def test_the_worked_example_has_the_scores_that_the_page_says() -> None:
         "retyped_lines_patch": 2.0,
         "patch_shape": "blind_rewrite",
     }
+
+
+def test_the_worked_example_of_the_shapes_is_what_the_page_says() -> None:
+    """The second call writes over the first one's file, and the trace knows how much of it came back."""
+    section = (DOCS / "scores.md").read_text("utf-8").split("\n## Patch shape\n", 1)[1].split("\n## ", 1)[0]
+    patches = re.findall(r"^```\n(\*\*\* Begin Patch\n.*?)\n```", section, re.DOTALL | re.MULTILINE)
+    start = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    rows = [
+        Observation(str(at), "t", start + timedelta(minutes=at), type="TOOL", name="apply_patch", input=patch, output="Done!")
+        for at, patch in enumerate(patches)
+    ]
+    (trace,) = score_observations(rows)
+
+    assert [(str(call.shape), call.returned_lines) for call in trace.calls] == [("new_file", None), ("file_rewrite", 2)]
+    assert [score.value for score in trace.scores] == ["new_file", "file_rewrite"]
 
 
 def evaluate_patch(patch: str) -> dict[str, float | str]:

@@ -13,6 +13,8 @@ class Pair(NamedTuple):
     name: str
     tighter: str
     looser: str
+    before: list[str]
+    """The file that both are applied to."""
 
 
 def _patch(*lines: str, path: str = "src/app.py") -> str:
@@ -21,6 +23,8 @@ def _patch(*lines: str, path: str = "src/app.py") -> str:
 
 ADD = "*** Add File: src/app.py"
 KEPT = [f"    step_{at}()" for at in range(6)]
+RUN = ["def run():", *KEPT[:2], "    old()", *KEPT[2:]]
+DONE = ["def run():", *KEPT[:2], "    new()", *KEPT[2:]]
 
 ONE_LINE = _patch("@@ def run():", *(f" {line}" for line in KEPT[:2]), "-    old()", "+    new()", *(f" {line}" for line in KEPT[2:4]))
 ONE_LINE_RETYPED = _patch(
@@ -30,46 +34,71 @@ ONE_LINE_RETYPED = _patch(
 """The same edit: one line changed between anchors, or the whole block deleted and typed again."""
 
 BLIND_PAIRS = [
-    Pair("block retyped to change one line", ONE_LINE, ONE_LINE_RETYPED),
+    Pair("block retyped to change one line", ONE_LINE, ONE_LINE_RETYPED, RUN),
     Pair(
         "block retyped, additions first",
         ONE_LINE,
         _patch("@@ def run():", *(f"+{line}" for line in ("    new()", *KEPT[2:])), *(f"-{line}" for line in ("    old()", *KEPT[2:]))),
+        RUN,
     ),
     Pair(
         "first hunk without its @@",
         _patch(" a = 1", "-b = 2", "+b = 3", " c = 4"),
         _patch("-a = 1", "-b = 2", "-c = 4", "+a = 1", "+b = 3", "+c = 4"),
+        ["a = 1", "b = 2", "c = 4"],
     ),
     Pair(
         "context-only hunks are no merit",
         _patch("@@", "-a = 1", "-b = 2", "+a = 2", "+b = 2"),
         _patch("@@", " x", "@@", " y", "@@", " z", "@@", "-a = 1", "-b = 2", "-c = 3", "+a = 2", "+b = 2", "+c = 3"),
+        [*"xyz", "a = 1", "b = 2", "c = 3"],
     ),
     Pair(
         "a rewrite after an end-of-file marker",
-        _patch("@@", "-a", "+b", "*** End of File", "@@", "-c", "+d"),
+        _patch("@@", "-a", "+b", "*** End of File", "@@", "-e", "+f"),
         _patch("@@", "-a", "+b", "*** End of File", "@@", "-c", "-d", "-e", "+c", "+d", "+f"),
+        [*"acde"],
     ),
 ]
 
+TEN = [f"line {at}" for at in range(10)]
+
 RETYPED_PAIRS = [
-    Pair("block retyped to change one line", ONE_LINE, ONE_LINE_RETYPED),
+    Pair("block retyped to change one line", ONE_LINE, ONE_LINE_RETYPED, RUN),
     Pair(
         "every line retyped in place",
         _patch("@@", " a", " b", "-c", "+C", " d", " e"),
         _patch("@@", "-a", "+a", "-b", "+b", "-c", "+C", "-d", "+d", "-e", "+e"),
+        [*"abcde"],
     ),
-    Pair("two lines around one new line", _patch("@@", " a", "+n", " b"), _patch("@@", "-a", "-b", "+a", "+n", "+b")),
-    Pair("a complete no-op", _patch("@@", "-a", "+b"), _patch("@@", *(f"-{line}" for line in KEPT), *(f"+{line}" for line in KEPT))),
+    Pair("two lines around one new line", _patch("@@", " a", "+n", " b"), _patch("@@", "-a", "-b", "+a", "+n", "+b"), [*"ab"]),
+    Pair(
+        "a complete no-op beside a small edit",
+        _patch("@@", "-a", "+b"),
+        _patch("@@", "-a", "+b", "@@", *(f"-{line}" for line in KEPT), *(f"+{line}" for line in KEPT)),
+        ["a", *KEPT],
+    ),
+    Pair(
+        "ten lines retyped beside ten that changed",
+        _patch("@@", *(f" {line}" for line in TEN), *(f"-old {line}" for line in TEN), *(f"+new {line}" for line in TEN)),
+        _patch(
+            "@@",
+            *(f"-{line}" for line in TEN),
+            *(f"-old {line}" for line in TEN),
+            *(f"+{line}" for line in TEN),
+            *(f"+new {line}" for line in TEN),
+        ),
+        [*TEN, *(f"old {line}" for line in TEN)],
+    ),
 ]
 
 SHAPE_PAIRS = [
-    Pair("block retyped to change one line", ONE_LINE, ONE_LINE_RETYPED),
+    Pair("block retyped to change one line", ONE_LINE, ONE_LINE_RETYPED, RUN),
     Pair(
         "a file deleted and added to change one line",
         ONE_LINE,
-        "\n".join(("*** Begin Patch", "*** Delete File: src/app.py", ADD, *(f"+{line}" for line in KEPT), "*** End Patch")),
+        "\n".join(("*** Begin Patch", "*** Delete File: src/app.py", ADD, *(f"+{line}" for line in DONE), "*** End Patch")),
+        RUN,
     ),
 ]
 

@@ -43,12 +43,12 @@ def told_apart(scorer: Scorer, tighter: str, looser: str) -> bool:
 
 
 @pytest.mark.parametrize("scorer", SCORERS, ids=lambda scorer: scorer.name)
-def test_each_scorer_tells_its_pairs_apart(scorer: Scorer, pairs: dict[str, list[tuple[str, str, str]]]) -> None:
+def test_each_scorer_tells_its_pairs_apart(scorer: Scorer, pairs: dict[str, list[tuple[str, str, str, list[str]]]]) -> None:
     """In every pair the scorer likes the tighter patch better."""
     its = pairs.get(scorer.name, [])
 
     assert len(its) > 1, "a new score ships with its counterexamples"
-    assert [name for name, tighter, looser in its if not told_apart(scorer, tighter, looser)] == []
+    assert [name for name, tighter, looser, _ in its if not told_apart(scorer, tighter, looser)] == []
 
 
 def test_no_scorer_punishes_a_surgical_patch(surgical: dict[str, str]) -> None:
