@@ -248,6 +248,18 @@ def test_a_gate_does_not_pass_what_could_not_be_read(say: Say, row: Row, patches
     assert said.err.splitlines()[-1] == "hunkwatch: 1 could not be read, so not everything was judged"
 
 
+def test_a_gate_says_which_calls_it_had_no_number_for(say: Say, row: Row, patches: Any) -> None:
+    """A truncated call beside one that passes fails nothing, for nothing is known against it, and is not passed over in silence."""
+    lines = [json.dumps(row(patches.surgical)), json.dumps(row(patches.blind.removesuffix("*** End Patch"), observation="o2"))]
+
+    said = say("score", "--fail-under", "1", "-", stdin="\n".join(lines))
+
+    assert (said.code, said.err.splitlines()) == (
+        0,
+        ["hunkwatch: 1 call could not be counted (unreadable, malformed, truncated or past the bound), so not everything was judged"],
+    )
+
+
 def test_several_files_are_one_gate(say: Say, patches: Any, tmp_path: Path) -> None:
     """Whatever hands over many files at once learns which of them does not pass; a patch that stands in two of them counts twice."""
     for name, text in {"good": patches.surgical, "bad": patches.blind, "same": patches.blind, "new": patches.new_file}.items():

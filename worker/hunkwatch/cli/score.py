@@ -104,6 +104,10 @@ def _verdict(gate: judging.Gate, calls: list[judging.Judged], unreadable: Sequen
     failed = [(call, reason) for call in judged for reason in gate.reasons(call)]
     for call, reason in failed:
         printing.remark(f"{before}{_name(call)}: {reason}")
+    missed = sum(map(gate.misses, calls))
+    if missed:
+        told = f"{missed} call{'' if missed == 1 else 's'} could not be counted (unreadable, malformed, truncated or past the bound)"
+        printing.remark(f"{before}{told}, so not everything was judged")
     if unreadable:
         printing.remark(f"{before}{len(unreadable)} could not be read, so not everything was judged")
     return Exit.FINDING if failed or unreadable else Exit.OK

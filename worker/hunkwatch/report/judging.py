@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from hunkwatch.core import evaluate
+from hunkwatch.core.model import Shape
 from hunkwatch.core.scoring import blind_rewrite, retyped_lines, tally
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from hunkwatch.core.model import Call, GradedCall
 
+_NOT_READ = frozenset({Shape.UNRESOLVED, Shape.MALFORMED, Shape.TRUNCATED})
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 
@@ -69,6 +71,11 @@ class Gate:
         """Say whether there is a number that the gate asks about."""
         asked = ((self.fail_under, judged.blind_rewrite), (self.max_retyped, judged.retyped_lines))
         return any(limit is not None and value is not None for limit, value in asked)
+
+    def misses(self, judged: Judged) -> bool:
+        """Say whether a number that the gate asks about is missing because the call could not be read or counted, not for want of hunks."""
+        abstained = self.max_retyped is not None and judged.call.hunks > 0 and judged.retyped_lines is None
+        return abstained or judged.call.shape in _NOT_READ
 
     def reasons(self, judged: Judged) -> list[str]:
         """Return why the call does not pass; empty when it does, or when there is nothing to judge."""
