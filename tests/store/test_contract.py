@@ -205,6 +205,21 @@ async def test_settling_ends_the_claim_and_counts_the_sends_of_the_day(store: Sq
     assert [("2026-05-04", "blind_rewrite", 4)] == list(status.sent_per_day)
 
 
+async def test_a_score_that_langfuse_shows_keeps_its_identity_and_no_words(store: SqlStore, make: Any) -> None:
+    """What is never sent again as it is takes little room; a changed payload brings its own words."""
+    await store.commit(Commit("project", outbox=[make.row(state=Delivery.SENT)]))
+    [row] = await store.claim("project", [Delivery.SENT], now=make.now, until=make.now + MINUTE, limit=1)
+    assert row.score.comment
+    assert row.score.metadata
+    await store.settle([replace(row, state=Delivery.SEEN)], now=make.now)
+    [rests] = (await store.outbox_of("project", [row.score.trace_id]))[row.score.trace_id]
+    await store.commit(Commit("project", outbox=[replace(row, fingerprint="another", state=Delivery.DUE)]))
+    [again] = (await store.outbox_of("project", [row.score.trace_id]))[row.score.trace_id]
+
+    assert (replace(row.score, comment="", metadata={}), row.fingerprint) == (rests.score, rests.fingerprint)
+    assert (row.score, Delivery.DUE) == (again.score, again.state)
+
+
 async def test_the_next_thing_due_is_the_earliest_of_traces_and_scores(store: SqlStore, make: Any) -> None:
     """A daemon at rest sleeps until then, and a score at rest wants nothing."""
     assert await store.next_due("project") is None

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 LEAVING = (Delivery.DOOMED, Delivery.DELETED, Delivery.GONE)
 
 _WANTED = (Delivery.NEW, Delivery.DUE)
+_WORDLESS = {"comment": "", "metadata": "{}"}
 
 
 def committed(present: Mapping[str, Any] | None, columns: dict[str, Any]) -> dict[str, Any]:
@@ -64,7 +65,8 @@ def settled(present: Mapping[str, Any], row: OutboxRow, now: int) -> dict[str, A
     else:
         doomed, revived = was is Delivery.DOOMED and row.state not in LEAVING, was not in LEAVING and row.state in LEAVING
     if not (changed or doomed or revived):
-        return columns
+        # What Langfuse shows is never sent again as it is: a changed payload brings its own words.
+        return {**columns, **_WORDLESS} if row.state is Delivery.SEEN else columns
     kept = {name: value for name, value in present.items() if name not in {"timestamp", "sent", "claimed_until", "claimed_by"}}
     merged = {**columns, **kept, "looks": 0}
     if doomed or was in LEAVING:
