@@ -139,6 +139,28 @@ def test_an_agents_copy_is_where_a_call_stands_only_if_nothing_else_has_it(order
     assert places == [["agent"], ["model"], ["tool"]]
 
 
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+@pytest.mark.parametrize(
+    ("ids", "place"),
+    [
+        (("c", None, "c"), "tool"),
+        (("c", None, None), "tool"),
+        (("c", "c", None), "tool"),
+        (("c", None), "model"),
+    ],
+)
+def test_an_agents_copy_pairs_with_a_record_that_lacks_its_id(ids: tuple[str | None, ...], place: str, order: tuple[int, ...]) -> None:
+    """Of an agent's answer, a model's and a tool's span any may lack the id: it is one call still."""
+    records = [
+        request("agent", call_id=ids[0], flags=("copy",)),
+        request("model", call_id=ids[1], start_time=START + SECOND),
+        *(call("tool", call_id=each, start_time=START + 2 * SECOND) for each in ids[2:]),
+    ]
+    shuffled = sorted(records, key=lambda record: order[records.index(record)])
+
+    assert [counted.observation_id for counted in score(*shuffled).counted] == [place]
+
+
 def test_an_outcome_is_kept_from_whichever_record_has_it() -> None:
     """The tool's span may not know what the later message says."""
     evaluation = score(call("tool", call_id="c"), request("llm", call_id="c", outcome=Outcome.FAILED))

@@ -44,7 +44,11 @@ class _Group(NamedTuple):
 
     @property
     def asked(self) -> bool:
-        return any(record.evidence is Evidence.REQUEST for record in self.records)
+        return any(record.evidence is Evidence.REQUEST and COPY not in record.flags for record in self.records)
+
+    @property
+    def copied(self) -> bool:
+        return any(COPY in record.flags for record in self.records)
 
     @property
     def has_id(self) -> bool:
@@ -103,24 +107,30 @@ def _executions_without_output(groups: list[_Group]) -> list[_Group]:
 
 
 def _requests_with_executions(groups: list[_Group]) -> list[_Group]:
-    """Pair each request with an execution of the same text, in start order, unless both have ids of their own."""
-    named: dict[str, deque[int]] = defaultdict(deque)
-    nameless: dict[str, deque[int]] = defaultdict(deque)
-    for at, group in enumerate(groups):
-        if group.ran and not group.asked and group.text_hash:
-            (named if group.has_id else nameless)[group.text_hash].append(at)
-    kept: list[_Group] = []
-    for group in groups:
-        if group.ran:
-            kept.append(group)
-            continue
+    """Pair each request with an execution of the same text, then each copy with what is left without one."""
+    ran = [group for group in groups if group.ran]
+    asked = [group for group in groups if not group.ran and group.asked]
+    copies = [group for group in groups if not group.ran and not group.asked]
+    kept = [*ran, *_unpaired(asked, [group for group in ran if not group.asked])]
+    return [*kept, *_unpaired(copies, [group for group in kept if not group.copied])]
+
+
+def _unpaired(records: Iterable[_Group], hosts: Iterable[_Group]) -> list[_Group]:
+    """Give each group to a host of the same text, in start order, unless both have ids of their own; return those without one."""
+    named: dict[str, deque[_Group]] = defaultdict(deque)
+    nameless: dict[str, deque[_Group]] = defaultdict(deque)
+    for host in sorted(hosts, key=lambda host: order(host.records[0])):
+        if host.text_hash:
+            (named if host.has_id else nameless)[host.text_hash].append(host)
+    left: list[_Group] = []
+    for group in records:
         lanes = [nameless] if group.has_id else [nameless, named]
         free = [lane[group.text_hash] for lane in lanes if lane.get(group.text_hash)]
         if free:
-            groups[min(free, key=lambda lane: lane[0]).popleft()].records.extend(group.records)
+            min(free, key=lambda lane: order(lane[0].records[0])).popleft().records.extend(group.records)
         else:
-            kept.append(group)
-    return kept
+            left.append(group)
+    return left
 
 
 def _merged(group: _Group) -> Merged:

@@ -51,6 +51,7 @@ _PROSE = frozenset({
     "example", "examples", "old", "old_str", "old_string", "before", "comment", "note", "notes", "title", "plan", "summary",
 })  # fmt: skip
 """Keys under which a patch is told about, not given."""
+_FILE_ENDINGS = ("path", "file", "filename", "file_name")
 _BARE = ("***", "{", "[", '"', "<<", "apply_patch", "applypatch", "```")
 _MODES = frozenset({"", "patch", "apply", "apply_patch", "v4a", "default"})
 _FIELDS = re.compile(r"(?:[A-Za-z_]\w*+\()?+[A-Za-z_]\w*+=['\"]")
@@ -306,9 +307,10 @@ class _Search:
             self.value(value, depth + 1)
 
     def _other_fields(self, value: dict[str, object], depth: int) -> None:
-        """Look for a script under the keys that hold one in every tool."""
+        """Look for a script under the keys that hold one in every tool; a patch by itself, or source beside a path, is kept, not run."""
+        keys = _SCRIPT_KEYS[:3] if any(key.lower().endswith(_FILE_ENDINGS) for key in value) else _SCRIPT_KEYS[:6]
         self.kind = Kind.SCRIPT
-        self._first_of(value, _SCRIPT_KEYS[:6], depth)
+        self._first_of({key: each for key, each in value.items() if not _begins_as_patch(each)}, keys, depth)
         self.kind = Kind.OTHER
         self.found = [each for each in self.found if each.text is not None]
 
@@ -384,6 +386,10 @@ def _without_markers(body: str, path: str, *, whole: bool) -> tuple[str, set[str
 def _is_word(text: str) -> bool:
     """Say whether a text is a name or a path: the argument of another tool of the same name."""
     return not any(map(str.isspace, text[:_WORD_LENGTH])) and len(text) < _WORD_LENGTH and text[:1] != "*"
+
+
+def _begins_as_patch(value: object) -> bool:
+    return isinstance(value, str) and value.lstrip().startswith("***")
 
 
 def _may_be_patch(text: str) -> bool:
