@@ -150,6 +150,17 @@ def test_ray_gives_the_same_results(spread: Path, tmp_path: Path) -> None:
     assert results(tmp_path / "one") == results(tmp_path / "ray")
 
 
+def test_a_ray_that_does_not_come_up_is_said_in_a_line(spread: Path, tmp_path: Path) -> None:
+    """Where no cluster answers, the run ends with what to do, and nothing is lost."""
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("the extra ray is not installed")
+    words = [sys.executable, "-m", "hunkwatch", "bulk", str(spread), "--out", str(tmp_path / "ray"), "--ray-address", "auto"]
+
+    ended = subprocess.run(words, check=False, capture_output=True, text=True, timeout=200, cwd=tmp_path)
+
+    assert (75, True) == (ended.returncode, "Ray did not start at that address" in ended.stderr)
+
+
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Serve an S3 on loopback with an empty bucket, and point the environment at it."""

@@ -139,7 +139,8 @@ def test_a_killed_backfill_goes_on_where_it_was(server: Server, say: Say) -> Non
     """SIGKILL in the middle of thirty days: the second one reads only what is left, and everything is scored once."""
     for day in range(30):
         server.add(f"t{day:02}", days=day + 0.5)
-    process = start("backfill", "--since", "30d")
+    by_the_day = ("--set", "sweep.span=1d")
+    process = start("backfill", "--since", "30d", *by_the_day)
     until = time.monotonic() + PATIENCE
     while server.reads() < 80:
         assert time.monotonic() < until, "it never came that far"
@@ -147,9 +148,9 @@ def test_a_killed_backfill_goes_on_where_it_was(server: Server, say: Say) -> Non
     process.kill()
     process.communicate()
     before = server.reads()
-    second = say("backfill", "--since", "30d", "--json")
+    second = say("backfill", "--since", "30d", "--json", *by_the_day)
     between = server.reads()
-    say("backfill", "--since", "30d", "--again")
+    say("backfill", "--since", "30d", "--again", *by_the_day)
     whole = server.reads() - between
 
     assert 0 == second.code

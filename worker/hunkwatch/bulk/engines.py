@@ -13,9 +13,14 @@ from hunkwatch.errors import Exit, Halt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from types import ModuleType
 
 Task = TypeVar("Task")
 Done = TypeVar("Done")
+
+_AGAIN = "Run it again; what is done is kept. Or leave Ray out: --workers alone reads as many files at once."
+_PATIENCE = "120"
+"""Seconds that Ray's own processes get to come up; a busy machine needs more than the usual thirty."""
 
 LOCAL = "local"
 """The address that stands for a Ray of our own on this machine."""
@@ -51,20 +56,14 @@ def _in_processes(workers: int, work: Callable[[Task], Done], tasks: Sequence[Ta
 
 def _on_ray(engine: Engine, work: Callable[[Task], Done], tasks: Sequence[Task]) -> Iterator[Done]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", _PATIENCE)
     try:
         import ray  # noqa: PLC0415 - large, and of an extra of its own
         import ray.data  # noqa: PLC0415
     except ImportError as missing:
         raise Halt("Ray is not installed", mend='Install it with pip install "hunkwatch[ray]".', exit_code=Exit.USAGE) from missing
     if not ray.is_initialized():
-        here = engine.ray == LOCAL
-        ray.init(
-            address=None if here else engine.ray,
-            num_cpus=engine.workers if here else None,
-            include_dashboard=False if here else None,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
+        _start(ray, engine)
     ray.data.DataContext.get_current().enable_progress_bars = False
     logging.getLogger("ray.data").setLevel(logging.ERROR)
 
@@ -74,3 +73,13 @@ def _on_ray(engine: Engine, work: Callable[[Task], Done], tasks: Sequence[Task])
     numbers = ray.data.from_items(list(range(len(tasks))), override_num_blocks=len(tasks))
     for row in numbers.map(made).iter_rows():
         yield row["done"]
+
+
+def _start(ray: ModuleType, engine: Engine) -> None:
+    here = engine.ray == LOCAL
+    own = {"num_cpus": engine.workers, "include_dashboard": False, "_node_ip_address": "127.0.0.1"} if here else {"address": engine.ray}
+    try:
+        ray.init(**own, log_to_driver=False, logging_level=logging.ERROR)
+    except Exception as error:  # Ray raises whatever it likes when its processes do not come up
+        place = "on this machine" if here else "at that address"
+        raise Halt(f"Ray did not start {place}: {type(error).__name__}", mend=_AGAIN, exit_code=Exit.TEMPORARY) from error
