@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hunkwatch.core.model import Shape
 from hunkwatch.errors import HunkwatchError
 from hunkwatch.ports import Commit, Delivery, ObservationKey, TraceState
 from hunkwatch.store import open_store
@@ -290,15 +291,20 @@ async def test_everything_is_counted(store: SqlStore, make: Any) -> None:
     await store.commit(
         Commit(
             "project",
-            ledger=[make.entry(calls=(make.call(), make.call(index=1, producer="cline")))],
+            ledger=[
+                make.entry(
+                    calls=(make.call(), make.call(index=1, producer="cline"), make.call(index=2, producer="pi", shape=Shape.UNRESOLVED))
+                )
+            ],
             outbox=[make.row(), make.row("score-2", Delivery.SEEN, scorer="0"), make.row("score-3", Delivery.SEEN)],
             watermark=make.now,
         )
     )
 
     status = await store.status("project", scorer="1")
-    assert ({"codex-plugin": 1, "cline": 1}, {"no_blind_rewrite": 2}, {"applied": 2}) == (
+    assert ({"codex-plugin": 1, "cline": 1, "pi": 1}, {"pi": 1}, {"no_blind_rewrite": 2, "unresolved": 1}, {"applied": 3}) == (
         status.calls_by_producer,
+        status.unresolved_by_producer,
         status.shapes,
         status.outcomes,
     )

@@ -286,6 +286,8 @@ class Status:
     poison: int
     lag_seconds: Mapping[str, float] = field(default_factory=dict)
     """Largest lag between start and visibility seen lately, by producer."""
+    unresolved_by_producer: Mapping[str, int] = field(default_factory=dict)
+    """Calls that were made but whose patch cannot be read."""
 
 
 class Store(Protocol):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from hunkwatch.core.model import Shape
 from hunkwatch.ports import Delivery, Status
 from hunkwatch.store import lags, rows, schema
 
@@ -27,8 +28,8 @@ async def status(connection: AsyncConnection, project: str, *, scorer: str) -> S
         schema.sends,
     )
 
-    async def by(column: sa.Column[Any]) -> dict[str, int]:
-        query = sa.select(column, sa.func.count()).where(column.table.c.project == project).group_by(column).order_by(column)
+    async def by(column: sa.Column[Any], *only: sa.ColumnElement[bool]) -> dict[str, int]:
+        query = sa.select(column, sa.func.count()).where(column.table.c.project == project, *only).group_by(column).order_by(column)
         return {str(name): count for name, count in (await connection.execute(query))}
 
     async def one(query: sa.Select[Any]) -> Any:
@@ -50,6 +51,7 @@ async def status(connection: AsyncConnection, project: str, *, scorer: str) -> S
         oldest_undelivered=None if undelivered_since is None else rows.moment(undelivered_since),
         observations=await one(sa.select(sa.func.count()).select_from(ledger).where(ledger.c.project == project)),
         calls_by_producer=await by(call.c.producer),
+        unresolved_by_producer=await by(call.c.producer, call.c.shape == Shape.UNRESOLVED.value),
         shapes=await by(call.c.shape),
         outcomes=await by(call.c.outcome),
         sent_per_day=[(day, name, count) for day, name, count in (await connection.execute(days))],
