@@ -5,18 +5,15 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from bench_compare import Duel, Step
+from bench_compare import Duel, Step, watched
 from bench_rivals import rows
 
 FILES = 8
@@ -61,10 +58,7 @@ def _line(row: dict[str, Any]) -> str:
 def _run(export: Path, out: Path, workers: int, flags: list[str]) -> tuple[float, int]:
     """Run it as a user does; return seconds and the largest memory of its own process."""
     words = [sys.executable, "-m", "hunkwatch", "bulk", str(export), "--out", str(out), "--workers", str(workers), *flags]
-    began = time.perf_counter()
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError(f"bulk ended with {process.returncode}")
-    return time.perf_counter() - began, usage.ru_maxrss * 1024
+    ended = watched(words)
+    if ended.code:
+        raise RuntimeError(f"bulk ended with {ended.code}")
+    return ended.seconds, ended.memory

@@ -6,11 +6,16 @@ A/B/A/B, a collection before each turn, medians of the turns. Seconds depend on 
 from __future__ import annotations
 
 import gc
+import os
 import statistics
+import subprocess
+import threading
 import time
 import tracemalloc
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 Work = Callable[[], object]
 
@@ -52,6 +57,16 @@ class Step:
         return (bool(self.limit) and self.peak > self.limit) or (bool(self.within) and self.seconds > self.within)
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A process that ended: exit code, seconds on the wall, seconds of processor time, the most bytes that it held."""
+
+    code: int
+    seconds: float
+    cpu: float
+    memory: int
+
+
 def duel(name: str, ours: Work, theirs: Work, *, turns: int, target: float = 0.0) -> Duel:
     """Let both take turns; the first turn of each warms up and does not count."""
     mine: list[float] = []
@@ -80,3 +95,27 @@ def peak(work: Work) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def watched(words: list[str], environ: dict[str, str] | None = None) -> Ended:
+    """Run a process to its end and measure it from outside.
+
+    Memory is read while it runs: what the resource usage says begins with what this process held when it started the other.
+    """
+    began, peaks = time.perf_counter(), [0]
+    process = subprocess.Popen(words, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(0.02):
+            with suppress(OSError):
+                told = [line for line in Path(f"/proc/{process.pid}/status").read_text().splitlines() if line.startswith("VmHWM")]
+                peaks.extend(int(line.split()[1]) * 1024 for line in told)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    ended.set()
+    watcher.join()
+    return Ended(process.returncode, time.perf_counter() - began, usage.ru_utime + usage.ru_stime, max(peaks))

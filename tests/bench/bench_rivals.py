@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,7 +20,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bench_compare import Duel, Step
+from bench_compare import Duel, Step, watched
 
 from hunkwatch.sandbox import Fault, Habits, Project, Sandbox, Wrong, patchwork
 
@@ -132,10 +131,7 @@ def go(who: str, counting: Counting, environ: dict[str, str], state: Path) -> Cl
     counting.answers.clear()
     counting.sent = counting.received = 0
     began = time.perf_counter()
-    process = subprocess.Popen(words, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, code, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(code)
-    ended = time.perf_counter()
+    ended = watched(words, environ)
     taken = [
         at
         for at, method, path, status in counting.answers
@@ -148,12 +144,12 @@ def go(who: str, counting: Counting, environ: dict[str, str], state: Path) -> Cl
         read_back=len(back),
         sent=counting.sent,
         received=counting.received,
-        accepted=max(taken, default=ended) - began,
-        seconds=ended - began,
-        cpu=usage.ru_utime + usage.ru_stime,
-        memory=usage.ru_maxrss * 1024,
+        accepted=max(taken, default=began + ended.seconds) - began,
+        seconds=ended.seconds,
+        cpu=ended.cpu,
+        memory=ended.memory,
         state=sum(path.stat().st_size for path in state.parent.glob(f"{state.name}*")),
-        code=process.returncode,
+        code=ended.code,
     )
 
 
