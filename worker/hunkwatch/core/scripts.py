@@ -27,6 +27,7 @@ _HERE_STRING = re.compile(r"@['\"][ \t]*+\r?+\n")
 _POWERSHELL = ("Set-Content", "Out-File", "Get-Content", "$ErrorActionPreference", "Write-Output", "Set-Location")
 _JAVASCRIPT = ("const ", "let ", "var ", "await ", "=>", "function ", "require(", "// @exec", "String.raw")
 _PYTHON = ('"""', "'''", "import ", "subprocess", "os.system", "print(", "def ", '= "', "= '", "apply_patch(")
+_RUNS = ("apply_patch(", "subprocess.")
 _PROCESSES = frozenset({
     "run", "call", "check_call", "check_output", "Popen", "system", "popen", "execSync", "spawnSync", "execFileSync", "exec", "spawn",
     "execFile", "create_subprocess_shell", "getoutput", "getstatusoutput",
@@ -85,7 +86,7 @@ def runs(text: str, *, shell_is_powershell: bool = False) -> Sequence[Fed | Nest
     found = _shell(body)
     if found or _HEREDOC in head:
         return found
-    if any(word in head for word in _PYTHON):
+    if any(word in head for word in _PYTHON) or any(word in body for word in _RUNS):
         return _program(python.made(body), len(body))
     return ()
 
