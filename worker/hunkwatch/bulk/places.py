@@ -6,7 +6,7 @@ import gzip
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 import fsspec
 
@@ -147,9 +147,3 @@ def _format(name: str, head: bytes) -> str:
         return known
     begin = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     return {b"[": "json", b"{": "jsonl"}.get(begin, "csv")
-
-
-def info(url: str) -> dict[str, Any]:
-    """Return what is known of a file without reading it; raises FileNotFoundError."""
-    fs, path = fsspec.core.url_to_fs(url)
-    return dict(fs.info(path))

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from hunkwatch.bulk import harvest, places, settle, tables
 from hunkwatch.core import evaluate
+from hunkwatch.daemon import rollup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 PIECE = 20_000
 """About how many observations with calls one piece of the second stage holds in memory."""
-MOST_SHARING = 20
-"""A call id that more traces have is a mere number and names no call."""
 
 REJECTS, SUMMARY = "rejects.jsonl", "summary.json"
 
@@ -136,7 +135,7 @@ def _shared(folder: places.Folder, names: Sequence[str]) -> frozenset[int]:
     return frozenset(
         call
         for call, traces in zip(by_call["call"].to_pylist(), by_call["trace_count_distinct"].to_pylist(), strict=True)
-        if 1 < traces <= MOST_SHARING
+        if 1 < traces <= rollup.MOST_SHARING
     )
 
 

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from hunkwatch.daemon.answers import Question
     from hunkwatch.daemon.project import Project
 
-_MOST_SHARING = 20
+MOST_SHARING = 20
+"""A call id that more traces have is a mere number and names no call."""
+
 _SOONEST = timedelta(seconds=1)
 _TICK = timedelta(microseconds=1)
 _POISON_PAUSE = timedelta(hours=1)
@@ -135,7 +137,7 @@ async def _elsewhere(project: Project, entries: Mapping[str, Sequence[LedgerEntr
     if traces:
         for call_id, recorded in (await project.store.traces_with_calls(project.id, sorted(traces))).items():
             traces[call_id] |= recorded
-    return defaultdict(set, {call_id: found for call_id, found in traces.items() if len(found) <= _MOST_SHARING})
+    return defaultdict(set, {call_id: found for call_id, found in traces.items() if len(found) <= MOST_SHARING})
 
 
 def _sharing(fresh: Sequence[LedgerEntry], elsewhere: Mapping[str, set[str]]) -> set[str]:
