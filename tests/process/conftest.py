@@ -12,9 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
-import psycopg
 import pytest
 
 from hunkwatch.sandbox import Fault, Habits, Project, Sandbox, Wrong
@@ -191,20 +189,6 @@ class Station:
         scores = {(row["traceId"], row["observationId"] or None, row["name"]): row["stringValue"] or row["value"] for row in rows}
         assert len(rows) == len(scores), "a score is there twice"
         return scores
-
-
-@pytest.fixture
-def postgres_url() -> Iterator[str]:
-    """A fresh Postgres database, dropped afterwards."""
-    server = os.environ.get("HUNKWATCH_TEST_POSTGRES")
-    if not server:
-        pytest.skip("no Postgres: HUNKWATCH_TEST_POSTGRES names none")
-    name = f"hunkwatch_{uuid4().hex}"
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(f'CREATE DATABASE "{name}"')
-    yield f"{server.rsplit('/', maxsplit=1)[0]}/{name}"
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

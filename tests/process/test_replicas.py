@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import psycopg
 import pytest
@@ -98,22 +96,13 @@ class Fleet:
 
 
 @pytest.fixture
-def fleet(station: Any) -> Iterator[Fleet]:
+def fleet(station: Any, postgres_url: str) -> Iterator[Fleet]:
     """A project of three replicas in a database of its own."""
-    server = os.environ.get("HUNKWATCH_TEST_POSTGRES")
-    if not server:
-        pytest.skip("no Postgres: HUNKWATCH_TEST_POSTGRES names none")
-    name = f"hunkwatch_{uuid4().hex}"
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(f'CREATE DATABASE "{name}"')
-    url = f"{server.rsplit('/', maxsplit=1)[0]}/{name}"
-    with psycopg.connect(url, autocommit=True) as database:
-        made = Fleet(station, url, database)
+    with psycopg.connect(postgres_url, autocommit=True) as database:
+        made = Fleet(station, postgres_url, database)
         yield made
         for member in list(made.members):
             made.kill(member)
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 def test_replicas_that_are_killed_at_random_lose_and_double_nothing(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
-import psycopg
 import pytest
 
 from hunkwatch.core.model import Evidence, GradedCall, Outcome, Score, Shape
@@ -16,27 +13,12 @@ from hunkwatch.ports import Delivery, LedgerEntry, ObservationKey, OutboxRow
 from hunkwatch.store import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from hunkwatch.store import SqlStore
 
 NOW = datetime(2026, 5, 4, 12, 0, 0, 123456, tzinfo=UTC)
-
-
-@pytest.fixture
-def postgres_url() -> Iterator[str]:
-    """A fresh Postgres database, dropped afterwards."""
-    server = os.environ.get("HUNKWATCH_TEST_POSTGRES")
-    if not server:
-        pytest.skip("no Postgres: HUNKWATCH_TEST_POSTGRES names none")
-    name = f"hunkwatch_{uuid4().hex}"
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(f'CREATE DATABASE "{name}"')
-    base = server.rsplit("/", maxsplit=1)[0]
-    yield f"{base}/{name}"
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

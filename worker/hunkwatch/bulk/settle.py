@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from hunkwatch.core.model import GradedCall, Score
 
-_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 _GROUP = 1000
 """Traces that are written at once."""
 
@@ -123,7 +121,7 @@ def _trace(task: Task, observations: Sequence[Mapping[str, Any]], told: Mapping[
     calls = [call for row in observations for call in record.load(row["calls"])]
     project = task.project or next((row["project_id"] for row in observations if row["project_id"]), "")
     also_in = frozenset(call.call_id for call in calls if call.call_id and harvest.key(call.call_id) in task.shared)
-    seen = evaluate.trace(project, calls, now=_END_OF_TIME, request_grace=timedelta(), also_in=also_in)
+    seen = evaluate.finished_trace(project, calls, also_in=also_in)
     context = {name: _first(observations, told, name) for name in ("trace_name", "session_id", "user_id", "tags")}
     models = {row["observation_id"]: row["model"] for row in observations}
     first = min(seen.counted, key=lambda call: call.start_time)

@@ -7,6 +7,7 @@ without a number to give has no numeric score at all: abstaining is not zero.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from hunkwatch.core import answering, grading, identity, merging, rewriting
@@ -17,12 +18,13 @@ from hunkwatch.core.scoring.tally import Subject
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime, timedelta
 
     from hunkwatch.core.model import Call, GradedCall, Observation
 
 SCORER = "1"
 """The scorer's version: it changes when, and only when, a number changes for some patch."""
+
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,11 @@ def trace(  # noqa: PLR0913 - the whole contract of the core in one call; all bu
     if counted:
         scores.extend(_scores(project, Basis.of(counted, also_in, paths=paths), None))
     return Evaluation(tuple(scores), waits_until, counted, tuple(unanswered))
+
+
+def finished_trace(project: str, calls: Sequence[GradedCall], *, also_in: frozenset[str] = frozenset()) -> Evaluation:
+    """Score one trace of which nothing more is to come: a call that is known only from a request counts at once."""
+    return trace(project, calls, now=_END_OF_TIME, request_grace=timedelta(0), also_in=also_in)
 
 
 def _later(time: datetime, wait: timedelta) -> datetime:

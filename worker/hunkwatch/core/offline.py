@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from hunkwatch.core import answering, caveats, evaluate, grading
@@ -13,8 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from hunkwatch.core.model import GradedCall, Observation, PatchFacts, Score
-
-_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 
 class PatchScore(NamedTuple):
@@ -66,7 +63,7 @@ def score_observations(observations: Iterable[Observation], *, project: str = ""
     traces: list[TraceScore] = []
     for trace_id, found in calls.items():
         told = _answered(found, conversations.get(trace_id, ()))
-        seen = evaluate.trace(project, told, now=_END_OF_TIME, request_grace=timedelta())
+        seen = evaluate.finished_trace(project, told)
         traces.append(TraceScore(trace_id, seen.scores, seen.counted))
     return tuple(traces)
 

@@ -6,7 +6,6 @@ Calls are merged trace by trace exactly as the worker does it, so that a call re
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from hunkwatch.core import evaluate
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from hunkwatch.core.model import Call, GradedCall
 
 _NOT_READ = frozenset({Shape.UNRESOLVED, Shape.MALFORMED, Shape.TRUNCATED})
-_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +102,7 @@ def judge(calls: Iterable[Call], *, keep_patches: bool) -> list[Judged]:
         if keep_patches:
             patches[_key(graded)] = call.text
     merged = [
-        _judged(counted, patches.get(_key(counted)))
-        for its in traces.values()
-        for counted in evaluate.trace("", its, now=_END_OF_TIME, request_grace=timedelta(0)).counted
+        _judged(counted, patches.get(_key(counted))) for its in traces.values() for counted in evaluate.finished_trace("", its).counted
     ]
     return alone + merged
 
