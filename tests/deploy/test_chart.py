@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from hunkwatch.settings import KEYS, load
+from hunkwatch.settings.load import SYSTEM_CONFIG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,6 +26,21 @@ SCHEMA = json.loads((CHART / "values.schema.json").read_text("utf-8"))
 KEYS_GIVEN = {"langfuse": {"publicKey": "pk-lf-1", "secretKey": "sk-lf-1"}}
 KEYS_KEPT = {"langfuse": {"existingSecret": "keys", "publicKeyEntry": "p", "secretKeyEntry": "s", "baseUrl": "http://web.langfuse:3000/lf"}}
 ON_POSTGRES = {**KEYS_KEPT, "postgres": {"existingSecret": "pg"}, "replicas": 3}
+SEVERAL = {
+    **ON_POSTGRES,
+    "langfuse": {"baseUrl": "https://cloud.langfuse.com"},
+    "projects": [
+        {"name": "shop", "existingSecret": "shop-keys"},
+        {
+            "name": "docs.eu",
+            "existingSecret": "docs-keys",
+            "publicKeyEntry": "p",
+            "secretKeyEntry": "s",
+            "baseUrl": "http://web.langfuse:3000/lf",
+            "settings": {"timeout": "90s"},
+        },
+    ],
+}
 EVERYTHING = {
     **KEYS_GIVEN,
     "postgres": {"url": "postgresql://u@db/x"},
@@ -59,6 +75,8 @@ CASES = {
     "a claim that exists": {**KEYS_KEPT, "persistence": {"existingClaim": "mine"}},
     "a storage class": {**KEYS_KEPT, "persistence": {"storageClass": "fast", "size": "2Gi"}},
     "on Postgres": ON_POSTGRES,
+    "several projects": SEVERAL,
+    "several projects in one secret": {"projects": [{"name": "a", "existingSecret": "all"}, {"name": "b", "existingSecret": "all"}]},
     "everything": EVERYTHING,
     "as little as possible": {
         **KEYS_KEPT,
@@ -183,7 +201,8 @@ def test_each_reference_leads_somewhere(render: Callable[[dict[str, Any]], Objec
     """Whatever a pod mounts is a volume of it, and a map or secret that the chart should have made was made; selectors find the pods."""
     objects = render(values)
     made = {(each["kind"], each["metadata"]["name"]) for each in objects}
-    named = [name for name in (values["langfuse"].get("existingSecret"), values.get("postgres", {}).get("existingSecret"), "ca") if name]
+    theirs = [values.get("langfuse", {}), values.get("postgres", {}), *values.get("projects", []), {"existingSecret": "ca"}]
+    named = {each["existingSecret"] for each in theirs if "existingSecret" in each}
     worker = next(each for each in objects if each["kind"] in {"StatefulSet", "Deployment"})
     claims = {claim["metadata"]["name"] for claim in worker["spec"].get("volumeClaimTemplates", [])}
 
@@ -191,6 +210,8 @@ def test_each_reference_leads_somewhere(render: Callable[[dict[str, Any]], Objec
         volumes = {volume["name"] for volume in pod["volumes"]} | claims
         wanted = {("ConfigMap", volume["configMap"]["name"]) for volume in pod["volumes"] if "configMap" in volume}
         wanted |= {("Secret", volume["secret"]["secretName"]) for volume in pod["volumes"] if "secret" in volume}
+        parts = [part for volume in pod["volumes"] for part in volume.get("projected", {}).get("sources", [])]
+        wanted |= {("Secret", part["secret"]["name"]) for part in parts}
         assert {mount["name"] for mount in pod["containers"][0]["volumeMounts"]} - volumes == set()
         assert {want for want in wanted if want[1] not in named} - made == set()
     labels = worker["spec"]["template"]["metadata"]["labels"]
@@ -247,6 +268,43 @@ def test_the_worker_takes_its_settings_from_the_chart(render: Callable[[dict[str
     assert (loaded.delivery.batch, loaded.sweep.sample, loaded.scores.paths, len(loaded.delivery.look_after)) == (100, 0.5, False, 2)
 
 
+def test_the_worker_takes_several_projects_from_the_chart(render: Callable[[dict[str, Any]], Objects], tmp_path: Path) -> None:
+    """Each has the keys of its own secret, where its volume puts them; address and settings are its own where it says so."""
+    objects = render(SEVERAL)
+    pod = worker_of(objects)
+    (mounted,) = (mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"] if mount["name"] == "keys")
+    secrets = {"shop-keys": {"public-key": "pk-lf-1", "secret-key": "sk-lf-1"}, "docs-keys": {"p": "pk-lf-2", "s": "sk-lf-2"}}
+    for part in next(volume for volume in pod["volumes"] if volume["name"] == "keys")["projected"]["sources"]:
+        for item in part["secret"]["items"]:
+            path = tmp_path / item["path"]
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(secrets[part["secret"]["name"]][item["key"]], "utf-8")
+    (settings,) = (each for each in objects if each["kind"] == "ConfigMap" and "config.toml" in each["data"])
+    file = tmp_path / "config.toml"
+    file.write_text(settings["data"]["config.toml"].replace(mounted, str(tmp_path)), "utf-8")
+    given = {item["name"]: item["value"] for item in pod["containers"][0]["env"]}
+    environ = {name: value for name, value in given.items() if name != "HUNKWATCH_STORE__URL_FILE"}
+
+    loaded = load(environ=environ, config=file, required=("langfuse.public_key", "langfuse.secret_key")).settings
+
+    assert [(one.name, one.langfuse.public_key, one.langfuse.secret_key.get_secret_value()) for one in loaded.projects] == [
+        ("shop", "pk-lf-1", "sk-lf-1"),
+        ("docs.eu", "pk-lf-2", "sk-lf-2"),
+    ]
+    assert [(one.langfuse.base_url, one.langfuse.timeout.total_seconds()) for one in loaded.projects] == [
+        ("https://cloud.langfuse.com", 60),
+        ("http://web.langfuse:3000/lf", 90),
+    ]
+
+
+def test_every_verb_in_the_pod_finds_the_settings(render: Callable[[dict[str, Any]], Objects]) -> None:
+    """A backfill that somebody starts with ``kubectl exec`` writes what the worker writes: the file is where it is looked for anyway."""
+    container = worker_of(render(KEYS_KEPT))["containers"][0]
+    (mounted,) = (mount["mountPath"] for mount in container["volumeMounts"] if mount["name"] == "settings")
+
+    assert (f"{mounted}/config.toml", container["args"][-1]) == (str(SYSTEM_CONFIG), str(SYSTEM_CONFIG))
+
+
 def test_the_pod_asks_for_what_the_image_has(render: Callable[[dict[str, Any]], Objects]) -> None:
     """The user, the writable folder and the time to end are those of the Dockerfile and the compose file."""
     image = (ROOT / "deploy" / "docker" / "Dockerfile").read_text("utf-8")
@@ -270,6 +328,17 @@ def test_the_way_out_is_open_to_the_server_s_port(render: Callable[[dict[str, An
 
     assert policy["policyTypes"] == ["Ingress", "Egress"]
     assert [[each["port"] for each in rule["ports"]] for rule in policy["egress"]] == [[53, 53], [port]]
+
+
+def test_the_way_out_is_open_to_the_server_of_each_project(render: Callable[[dict[str, Any]], Objects]) -> None:
+    """Each port once, and none for the address that no project has."""
+    egress = {"networkPolicy": {"egress": {"enabled": True}}}
+    one = {"projects": [{"name": "a", "existingSecret": "a", "baseUrl": "http://web:3000"}]}
+
+    assert [
+        [[each["port"] for each in rule["ports"]] for rule in only(render({**values, **egress}), "NetworkPolicy")["spec"]["egress"]]
+        for values in (SEVERAL, one)
+    ] == [[[53, 53], [443, 3000, 5432]], [[53, 53], [3000]]]
 
 
 def test_prometheus_gets_the_alerts_of_the_repository(render: Callable[[dict[str, Any]], Objects]) -> None:
@@ -308,6 +377,11 @@ def test_a_packed_chart_needs_nothing_beside_itself(helm: Any, tmp_path: Path) -
         ({**KEYS_GIVEN, "settings": {"langfuse": {"secret_key": "sk-lf-1"}}}, "secret_key"),
         ({"langfuse": {"publicKey": "sk-lf-1", "secretKey": "pk-lf-1"}}, "publicKey"),
         ({**KEYS_GIVEN, "podDisruptionBudget": {"maxUnavailable": 0}}, "maxUnavailable"),
+        ({**KEYS_GIVEN, "projects": [{"name": "a", "existingSecret": "a"}]}, "keys under langfuse are not used beside projects"),
+        ({"projects": [{"name": "a", "existingSecret": "a"}, {"name": "a", "existingSecret": "b"}]}, "two projects are called a"),
+        ({"projects": [{"name": "a"}]}, "existingSecret"),
+        ({"projects": [{"name": "../a", "existingSecret": "a"}]}, "name"),
+        ({"projects": [{"name": "a", "existingSecret": "a", "settings": {"secret_key": "sk-lf-1"}}]}, "secret_key"),
     ],
 )
 def test_what_cannot_work_is_refused_with_its_name(helm: Any, values: dict[str, Any], said: str) -> None:

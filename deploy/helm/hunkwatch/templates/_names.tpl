@@ -34,9 +34,18 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if or .Values.postgres.existingSecret .Values.postgres.url }}yes{{ end }}
 {{- end }}
 
+{{- /* The addresses of the servers as a JSON array, each once. */ -}}
+{{- define "hunkwatch.servers" -}}
+{{- $servers := list }}
+{{- range .Values.projects }}
+{{- $servers = append $servers (default $.Values.langfuse.baseUrl .baseUrl) }}
+{{- end }}
+{{- default (list .Values.langfuse.baseUrl) $servers | uniq | toJson }}
+{{- end }}
+
 {{- /* The port of an address, as a client would choose it. */ -}}
-{{- define "hunkwatch.langfusePort" -}}
-{{- $address := urlParse .Values.langfuse.baseUrl }}
+{{- define "hunkwatch.portOf" -}}
+{{- $address := urlParse . }}
 {{- $port := regexFind ":[0-9]+$" $address.host | trimPrefix ":" }}
 {{- default (ternary "80" "443" (eq $address.scheme "http")) $port }}
 {{- end }}

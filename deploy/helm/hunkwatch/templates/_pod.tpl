@@ -1,13 +1,15 @@
 {{- define "hunkwatch.environment" -}}
 - name: LANGFUSE_BASE_URL
   value: {{ .Values.langfuse.baseUrl | quote }}
+{{- if not .Values.projects }}
 - name: LANGFUSE_PUBLIC_KEY_FILE
-  value: /etc/hunkwatch/keys/public-key
+  value: /run/secrets/hunkwatch/keys/public-key
 - name: LANGFUSE_SECRET_KEY_FILE
-  value: /etc/hunkwatch/keys/secret-key
+  value: /run/secrets/hunkwatch/keys/secret-key
+{{- end }}
 {{- if include "hunkwatch.onPostgres" . }}
 - name: HUNKWATCH_STORE__URL_FILE
-  value: /etc/hunkwatch/postgres/url
+  value: /run/secrets/hunkwatch/postgres/url
 {{- end }}
 - name: HUNKWATCH_HTTP__HOST
   value: {{ .Values.http.host | quote }}
@@ -20,14 +22,14 @@
 
 {{- define "hunkwatch.mounts" -}}
 - name: settings
-  mountPath: /etc/hunkwatch/settings
+  mountPath: /etc/hunkwatch
   readOnly: true
 - name: keys
-  mountPath: /etc/hunkwatch/keys
+  mountPath: /run/secrets/hunkwatch/keys
   readOnly: true
 {{- if include "hunkwatch.onPostgres" . }}
 - name: postgres
-  mountPath: /etc/hunkwatch/postgres
+  mountPath: /run/secrets/hunkwatch/postgres
   readOnly: true
 {{- end }}
 - name: tmp
@@ -42,6 +44,20 @@
   configMap:
     name: {{ include "hunkwatch.fullname" . }}
 - name: keys
+{{- if .Values.projects }}
+  projected:
+    defaultMode: 0440
+    sources:
+      {{- range .Values.projects }}
+      - secret:
+          name: {{ .existingSecret }}
+          items:
+            - key: {{ default $.Values.langfuse.publicKeyEntry .publicKeyEntry }}
+              path: {{ .name }}/public-key
+            - key: {{ default $.Values.langfuse.secretKeyEntry .secretKeyEntry }}
+              path: {{ .name }}/secret-key
+      {{- end }}
+{{- else }}
   secret:
     secretName: {{ default (include "hunkwatch.fullname" .) .Values.langfuse.existingSecret }}
     defaultMode: 0440
@@ -50,6 +66,7 @@
         path: public-key
       - key: {{ ternary .Values.langfuse.secretKeyEntry "secret-key" (ne .Values.langfuse.existingSecret "") }}
         path: secret-key
+{{- end }}
 {{- if include "hunkwatch.onPostgres" . }}
 - name: postgres
   secret:
@@ -103,7 +120,7 @@ metadata:
     {{- toYaml . | nindent 4 }}
     {{- end }}
   annotations:
-    checksum/settings: {{ toJson .Values.settings | sha256sum }}
+    checksum/settings: {{ list .Values.settings .Values.projects | toJson | sha256sum }}
     checksum/keys: {{ printf "%s %s %s" .Values.langfuse.publicKey .Values.langfuse.secretKey .Values.postgres.url | sha256sum }}
     {{- with .Values.podAnnotations }}
     {{- toYaml . | nindent 4 }}
@@ -119,7 +136,7 @@ spec:
     - name: hunkwatch
       image: {{ include "hunkwatch.image" . | quote }}
       imagePullPolicy: {{ .Values.image.pullPolicy }}
-      args: [run, --config, /etc/hunkwatch/settings/config.toml]
+      args: [run, --config, /etc/hunkwatch/config.toml]
       env:
         {{- include "hunkwatch.environment" . | nindent 8 }}
       ports:
