@@ -213,6 +213,13 @@ def test_the_worker_runs_with_nothing_to_spare(file: Path) -> None:
     assert services["hunkwatch"]["stop_grace_period"] == "45s"
 
 
+def test_any_setting_may_stand_beside_the_keys() -> None:
+    """The file that the keys stand in is given to the container whole; without one the variables of the shell do."""
+    service = yaml.safe_load((DOCKER / "compose.yaml").read_text("utf-8"))["services"]["hunkwatch"]
+
+    assert service["env_file"] == [{"path": ".env", "required": False}]
+
+
 def test_the_whole_langfuse_hangs_together() -> None:
     """Each service that is waited for can say that it is well, each volume is declared, the worker has the keys of the project."""
     whole = yaml.safe_load((DOCKER / "compose.langfuse.yaml").read_text("utf-8"))

@@ -43,7 +43,7 @@ def demo(
 
 
 def seed(*, config: options.Config = None, base_url: options.BaseUrl = None, assigned: options.Set = None) -> None:
-    """Send the forty sample traces of the demo to your Langfuse and wait until it shows them; `hunkwatch run` then scores them."""
+    """Send the sample traces of the demo to your Langfuse and wait until it shows them; `hunkwatch run` then scores them."""
     loaded = options.load(config, {"langfuse.base_url": base_url}, assigned, required=settings.CREDENTIALS)
     from hunkwatch.demo.seed import seed as plant  # noqa: PLC0415 - the SDK takes a second to load
 

@@ -1,1 +1,1 @@
-"""Forty traces of agents: shown on a sandbox with the real worker (``stage``, extra ``demo``), or sent to any Langfuse (``seed``)."""
+"""Some forty traces of agents: shown on a sandbox with the real worker (``stage``, extra ``demo``), or sent to any Langfuse (``seed``)."""
