@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import product
 from typing import Any
 
 import pytest
@@ -99,6 +100,8 @@ def test_the_table_has_pages_and_a_filter(some: Report, open_page: Open) -> None
     assert ("101 to 120 of 120", True) == (where.inner_text(), opened.page.get_by_role("button", name="After").is_disabled())
     opened.page.get_by_label("Only those with").fill("OTHER")
     assert "1 to 1 of 1" == where.inner_text()
+    opened.page.get_by_label("Only those with").fill("lf.example")
+    assert "0 to 0 of 0" == where.inner_text()
 
 
 def test_keys_alone_reach_everything(some: Report, patches: explained.Patches, open_page: Open) -> None:
@@ -141,14 +144,52 @@ def test_names_are_text_whatever_is_in_them(row: Build, report: Make, open_page:
     assert odd == opened.page.locator(".worth a").inner_text()
 
 
+def test_plots_name_groups_as_they_are(row: Build, report: Make, open_page: Open) -> None:
+    """What looks like markup, a formula or an entity is text in a plot too, and names that begin alike stay apart."""
+    names = [
+        "<b>x</b>",
+        '<a href="https://evil.example">y</a>',
+        "&lt;",
+        "one<br>two",
+        "$x^2$",
+        "l" * 90 + "1",
+        "l" * 90 + "2",
+        "a\0",
+        "a\1",
+    ]
+    opened = open_page(page.of_report(report(*(row(str(at), environment=name, outcome="failed") for at, name in enumerate(names)))))
+    shown = opened.page.locator("#p-groups .ytick text").all_text_contents()
+
+    assert ([], 0, len(names)) == (opened.said, opened.page.locator("#p-groups a").count(), len(set(shown)))
+    assert {"<b>x</b>", '<a href="https://evil.example">y</a>', "&lt;", "one<br>two", "$x^2$", "a?"} <= set(shown)
+
+
+def test_on_paper_the_numbers_are_unfolded_on_white(some: Report, open_page: Open) -> None:
+    """Plots cannot be read there: their tables are, none is cut off, and the page is as before afterwards."""
+    opened = open_page(page.of_report(some), viewport={"width": 718, "height": 1000})
+    opened.page.get_by_role("button", name="Theme: as the system").click(click_count=2)
+    opened.page.emulate_media(media="print")
+    folded = "document.querySelectorAll('figure details:not([open])').length"
+
+    assert 5 == opened.page.evaluate(folded)
+    opened.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert 0 == opened.page.evaluate(folded)
+    assert ("rgb(255, 255, 255)", 718) == (
+        opened.page.evaluate("getComputedStyle(document.documentElement).backgroundColor"),
+        opened.page.evaluate("document.documentElement.scrollWidth"),
+    )
+    opened.page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert 5 == opened.page.evaluate(folded)
+
+
 def test_axe_finds_nothing(row: Build, report: Make, patches: explained.Patches, open_page: Open) -> None:
-    """Names, roles, contrasts: light on a desk and dark on a phone, with everything open."""
+    """Names, roles, contrasts: light and dark, on a desk and on a phone, with everything open."""
     few = report(row("blind", blind_hunks=1, outcome="failed"), row("plain", 1))
     opened = open_page(page.of_report(few, patches={("p", "blind"): patches}), bypass_csp=True)
     opened.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     opened.page.get_by_role("button", name="Details of Task blind").click()
     found = []
-    for scheme, size in (("light", DESK), ("dark", PHONE)):
+    for scheme, size in product(("light", "dark"), (DESK, PHONE)):
         opened.page.emulate_media(color_scheme=scheme)
         opened.page.set_viewport_size(size)
         violations = Axe().run(opened.page).response["violations"]

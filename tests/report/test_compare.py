@@ -126,6 +126,7 @@ def test_intervals_hold_their_share(traces: list[tuple[int, int]]) -> None:
         ("2026-02-03", (2026, 2, 3), (2026, 2, 4)),
         ("2026-01-05/2026-01-18", (2026, 1, 5), (2026, 1, 19)),
         ("2026-01/2026-03", (2026, 1, 1), (2026, 4, 1)),
+        ("9999-12-30", (9999, 12, 30), (9999, 12, 31)),
     ],
 )
 def test_periods_hold_both_their_ends(text: str, start: tuple[int, int, int], end: tuple[int, int, int]) -> None:
@@ -133,6 +134,13 @@ def test_periods_hold_both_their_ends(text: str, start: tuple[int, int, int], en
     side, _ = compare.sides(f"{text}..2020")
 
     assert (datetime(*start, tzinfo=UTC), datetime(*end, tzinfo=UTC)) == (side.start, side.end)
+
+
+def test_the_last_year_of_all_is_a_period_too() -> None:
+    """No day comes after its last one."""
+    side, _ = compare.sides("9999..2020")
+
+    assert (datetime(9999, 1, 1, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)) == (side.start, side.end)
 
 
 def test_what_is_no_period_is_a_model() -> None:

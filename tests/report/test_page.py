@@ -6,7 +6,7 @@ import importlib.util
 import re
 from base64 import b64encode
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ import pytest
 
 from hunkwatch.core.model import GradedCall, Outcome
 from hunkwatch.report import Asked, Report, page
-from hunkwatch.report.page import table
+from hunkwatch.report.page import figures, table
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -50,6 +50,39 @@ def test_a_hundred_thousand_calls_make_a_page_below_ten_megabytes(bench: ModuleT
 
     assert (99_996, True) == (survey.total.calls, len(text.encode()) < 10_000_000)
     assert f"{table.MOST_TRACES:,} of 8,333 traces; --csv prints all of them." in text
+
+
+def test_huge_names_make_no_huge_page(call: Build, reported: Make) -> None:
+    """A thousand traces with names of a hundred thousand signs: what tells them apart is shown, the rest is not carried."""
+    huge = "\U0001f600" * 100_000
+    made = reported(*(call(trace_id=str(number), trace_name=f"{number}{huge}", session_id=huge) for number in range(1000)))
+
+    assert len(page.of_report(made).encode()) < 8_000_000
+
+
+def test_the_same_calls_make_the_same_page(call: Build, reported: Make) -> None:
+    """Nothing in it depends on chance, on the hour, or on the order in which the groups were met."""
+    calls = [call(trace_id=str(number), outcome=Outcome.FAILED, model=f"m{number % 7}") for number in range(50)]
+
+    assert page.of_report(reported(*calls)) == page.of_report(reported(*calls))
+
+
+def test_one_wrong_clock_leaves_the_days_readable(call: Build, reported: Make) -> None:
+    """Days that are far apart stand side by side; days of one year stand where time puts them."""
+
+    def kind(*days: int) -> str:
+        start = call().start_time
+        made = reported(*(call(trace_id=str(day), start_time=start + timedelta(days=day)) for day in days))
+        axis: str = figures.of(made.survey)[0].drawn["layout"]["xaxis"]["type"]
+        return axis
+
+    assert ("category", "date", "category") == (kind(*range(14)), kind(*range(20)), kind(-20_000, *range(20)))
+
+
+def test_what_has_nothing_to_show_is_not_drawn(call: Build, reported: Make) -> None:
+    """No empty plot where every call has a number."""
+    assert ["calls", "shares", "groups", "retyped"] == [figure.id for figure in figures.of(reported(call()).survey)]
+    assert () == figures.of(reported().survey)
 
 
 def test_its_policy_names_every_script_and_nothing_else(call: Build, reported: Make) -> None:

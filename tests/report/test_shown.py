@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -73,6 +74,41 @@ def test_nothing_steers_the_terminal(call: Build, reported: Make) -> None:
     odd = "\x1b[2Jname"
 
     assert "\x1b" not in printed(reported(call(trace_name=odd, session_id=odd, outcome=Outcome.FAILED), patterns=()))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("plain", "plain"),
+        ("a\x00b\x1b[31m\n", "a?b?[31m?"),
+        ("\u202egnp.exe\u2066", "?gnp.exe?"),
+        ("\ud800", "?"),
+        ("n\u00a0b\u3000s", "n\u00a0b\u3000s"),
+        ("\u0645\u0631\u062d\u0628\u0627", "\u0645\u0631\u062d\u0628\u0627"),
+        ("\U0001f468\u200d\U0001f467", "\U0001f468\u200d\U0001f467"),
+        ("x" * 120, "x" * 120),
+        ("x" * 20_000, f"{'x' * 117}..."),
+    ],
+)
+def test_a_name_is_shown_bounded_and_whole_in_its_own_direction(name: str, expected: str) -> None:
+    """Letters of every script stay; what nobody sees, and what turns a line around, does not."""
+    assert expected == words.name(name)
+
+
+def test_a_long_name_fills_no_terminal(call: Build, reported: Make) -> None:
+    """Its beginning tells it apart; machines get all that is on record of it."""
+    made = reported(call(trace_name="n" * 200, session_id="n" * 200, outcome=Outcome.FAILED))
+
+    assert max(map(len, re.findall("n+", printed(made).replace(" ", "").replace("\n", "")))) < 130
+    assert any(line.startswith(f"trace_name,{'n' * 200},") for line in machine.as_csv(made))
+
+
+def test_half_a_character_stops_no_machine(call: Build, reported: Make) -> None:
+    """What no encoding has is a question mark in CSV and an escape in JSON."""
+    made = reported(call(trace_name="\ud800x"))
+
+    assert any(line.startswith("trace_name,?x,") for line in machine.as_csv(made))
+    assert "\\ud800x" in json.dumps(machine.as_json(made))
 
 
 def test_an_empty_report_says_so(reported: Make) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -33,6 +33,14 @@ def test_the_only_model_of_a_trace_is_that_of_its_calls(call: Build, counted: Co
 
     assert [("m1", 2)] == [(name, its.calls) for name, its in one.group("model")]
     assert {"m1": 1, "m2": 1, rows.UNKNOWN: 1} == {name: its.calls for name, its in two.group("model")}
+
+
+def test_a_name_of_nothing_but_space_is_unknown(call: Build, counted: Count) -> None:
+    """A group and a link need something to be read by."""
+    blank = " \t"
+    survey = counted(call(trace_name=blank, session_id=blank, model=blank, environment=blank))
+
+    assert [["(unknown)"]] * 4 == [[name for name, _ in survey.group(by)] for by in ("trace_name", "session", "model", "environment")]
 
 
 def test_shares_are_of_the_calls_that_have_a_number(call: Build, counted: Count, blind: str) -> None:
@@ -118,6 +126,14 @@ def test_traces_worth_opening_come_in_the_order_that_the_report_states(call: Bui
     )
 
     assert ["retyped twice", "newer", "retyped", "blind", "failed"] == [line.trace_id for line in survey.worth_opening()]
+
+
+def test_days_of_any_year_are_in_order(call: Build, counted: Count) -> None:
+    """A clock that was never set, or one that ran ahead, moves no other day."""
+    years = (9999, 1, 2026, 1970)
+    survey = counted(*(call(trace_id=str(year), start_time=datetime(year, 1, 2, 3, 4, tzinfo=UTC)) for year in years))
+
+    assert ["0001-01-02", "1970-01-02", "2026-01-02", "9999-01-02"] == [day for day, _ in survey.group("day")]
 
 
 def test_only_the_time_that_was_asked_about_is_counted(call: Build) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from math import sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -231,7 +231,7 @@ def _span(year: str, month: str | None, day: str | None) -> tuple[datetime, date
     """Return the first moment of a year, month or day, and the first one after it."""
     start = datetime(int(year), int(month or 1), int(day or 1), tzinfo=UTC)
     last = datetime(int(year), int(month or 12), int(day or monthrange(int(year), int(month or 12))[1]), tzinfo=UTC)
-    return start, last + timedelta(days=1)
+    return start, datetime.max.replace(tzinfo=UTC) if last.date() == date.max else last + timedelta(days=1)
 
 
 def _told(one: Sampled) -> str:

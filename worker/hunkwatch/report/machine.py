@@ -89,6 +89,10 @@ def _counted(by: str, value: str, its: Counts) -> str:
 def _line(*cells: object) -> str:
     """Write one line; a text that a spreadsheet would take for a formula is quoted as one that is none."""
     stream = io.StringIO()
-    guarded = [f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in cells]
-    csv.writer(stream, lineterminator="").writerow(guarded)
+    csv.writer(stream, lineterminator="").writerow([_guarded(cell) if isinstance(cell, str) else cell for cell in cells])
     return stream.getvalue()
+
+
+def _guarded(text: str) -> str:
+    whole = text.encode("utf-8", "replace").decode("utf-8")  # half a character is in no encoding
+    return f"'{whole}" if whole.startswith(_FORMULA) else whole

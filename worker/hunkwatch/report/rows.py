@@ -57,19 +57,19 @@ class Row(NamedTuple):
     @property
     def day(self) -> str:
         """The day on which the call began, in UTC."""
-        return self.at.strftime("%Y-%m-%d")
+        return self.at.date().isoformat()
 
 
 def of_trace(calls: Sequence[GradedCall], leaves_out: Callable[[str], bool]) -> list[Row]:
     """Return the rows of one trace from all records of its calls, in order."""
     if not calls:
         return []
-    trace_name = next((call.trace_name for call in calls if call.trace_name), UNKNOWN)
-    session = next((call.session_id for call in calls if call.session_id), UNKNOWN)
-    models = {call.model for call in calls if call.model}
+    trace_name = next((name for call in calls if (name := call.trace_name.strip())), UNKNOWN)
+    session = next((name for call in calls if (name := call.session_id.strip())), UNKNOWN)
+    models = {name for call in calls if (name := call.model.strip())}
     only_model = next(iter(models)) if len(models) == 1 else UNKNOWN
     counted = rewriting.across([merged.call for merged in merging.merge(calls)])
-    found = [row for call in counted if (row := _row(call, call.model or only_model, leaves_out)) is not None]
+    found = [row for call in counted if (row := _row(call, call.model.strip() or only_model, leaves_out)) is not None]
     return [row._replace(trace_name=trace_name, session=session) for row in found]
 
 
@@ -98,7 +98,7 @@ def _row(call: GradedCall, model: str, leaves_out: Callable[[str], bool]) -> Row
         trace_id=call.trace_id,
         observation_id=call.observation_id,
         at=call.start_time.astimezone(UTC),
-        environment=call.environment,
+        environment=call.environment.strip() or UNKNOWN,
         trace_name=call.trace_name,
         producer=call.producer,
         model=model,

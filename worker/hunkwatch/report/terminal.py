@@ -102,7 +102,7 @@ def rendered(report: Report) -> Iterator[RenderableType]:
 def _compared(comparison: Comparison) -> Iterator[RenderableType]:
     yield Text(f"Compared: {comparison.title}", style="bold")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for name in ("share", *(_printable(side.name) for side in comparison.sides), "difference", ""):
+    for name in ("share", *(words.name(side.name) for side in comparison.sides), "difference", ""):
         table.add_column(Text(name), overflow="fold")
     for difference in comparison.differences():
         *cells, verdict = difference.cells()
@@ -150,7 +150,7 @@ def _by(title: str, members: Sequence[tuple[str, Counts]]) -> Table:
     for name, its in shown:
         share = words.percent(its.blind_share)
         table.add_row(
-            Text(_printable(name)),
+            Text(words.name(name)),
             f"{its.calls:,}",
             f"{its.traces:,}" if its.traces else "",
             share,
@@ -171,10 +171,6 @@ def _worth_opening(report: Report) -> Iterator[Text]:
         return
     yield Text(f"Worth opening. {words.ORDER}", style="bold")
     for number, line in enumerate(lines, start=1):
-        yield Text.assemble(f"{number:>3}. ", (_printable(line.name), "bold"), f"  {words.about(line)}")
+        yield Text.assemble(f"{number:>3}. ", (words.name(line.name), "bold"), f"  {words.about(line)}")
         link = report.link(line.project, line.trace_id)
-        yield Text(f"     {link or f'trace {_printable(line.trace_id)}'}", style=f"link {link}" if link else "dim")
-
-
-def _printable(text: str) -> str:
-    return text if text.isprintable() else "".join(character if character.isprintable() else "?" for character in text)
+        yield Text(f"     {link or f'trace {words.name(line.trace_id)}'}", style=f"link {link}" if link else "dim")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from unicodedata import category
 
 from hunkwatch.core import caveats
 from hunkwatch.core.model import Shape
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from hunkwatch.report.counts import Counts
     from hunkwatch.report.made import Report
     from hunkwatch.report.survey import TraceLine
@@ -31,6 +34,9 @@ CAVEATS = (
 )
 """What has to be read with the numbers."""
 
+LONGEST_NAME = 120
+"""Characters of a name that are shown; machines get all of it."""
+
 ORDER = "Most retyped lines first, then most blind hunks, then most failures, then the newest."
 
 
@@ -45,14 +51,14 @@ def period(report: Report) -> str:
     first, last = report.survey.first, report.survey.last
     if first is None or last is None:
         return "no call"
-    days = f"{first:%Y-%m-%d}" if first.date() == last.date() else f"{first:%Y-%m-%d} to {last:%Y-%m-%d}"
+    days = f"{first.date()}" if first.date() == last.date() else f"{first.date()} to {last.date()}"
     return f"{days} (UTC)"
 
 
 def summary(total: Counts) -> list[tuple[str, str]]:
     """Return the numbers that come first, each with its name and what it is a share of."""
-    reasons = ", ".join(f"{count} {name}" for name, count in total.abstained.most_common())
-    others = "".join(f"; {total.outcomes[name]} {name}" for name in ("rejected", "unknown") if total.outcomes[name])
+    reasons = ", ".join(f"{count:,} {name}" for name, count in total.abstained.most_common())
+    others = "".join(f"; {total.outcomes[name]:,} {name}" for name in ("rejected", "unknown") if total.outcomes[name])
     return [
         ("calls with a blind rewrite", of(total.blind_calls, total.counted, "calls with a number")),
         ("blind hunks", of(total.blind_hunks, total.hunks, "hunks")),
@@ -69,7 +75,7 @@ def left_out(report: Report) -> str:
         return "No file is left out."
     if not counted:
         return "Generated files and lockfiles are left out; there was none."
-    named = ", ".join(f"{pattern} {count}" for pattern, count in counted.most_common(5))
+    named = ", ".join(f"{pattern} {count:,}" for pattern, count in counted.most_common(5))
     more = f" and {len(counted) - 5} more patterns" if len(counted) > 5 else ""  # noqa: PLR2004 - as many as were named
     return f"Left out as generated, or because it was asked: {many(counted.total(), 'file')} of calls ({named}{more})."
 
@@ -77,6 +83,24 @@ def left_out(report: Report) -> str:
 def reason(shape: str) -> str:
     """Return in words why a call has no number."""
     return caveats.SHAPES[Shape(shape)]
+
+
+def name(text: str) -> str:
+    """Return a name as people read it: bounded, and with nothing in it that nobody sees."""
+    cut = text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 3]}..."
+    return visible(cut)
+
+
+def visible(text: str, instead: str = "?") -> str:
+    """Return a text with ``instead`` for what would steer whatever shows it, or turn it around: controls, overrides, half characters."""
+    if text.isprintable():
+        return text
+    return "".join(sign if sign in _JOINERS or category(sign) not in _HIDDEN else instead for sign in text)
+
+
+def minute(at: datetime) -> str:
+    """Return a moment to the minute; moments of any year are in order as texts."""
+    return at.replace(tzinfo=None).isoformat(" ", "minutes")
 
 
 def many(count: int, noun: str) -> str:
@@ -109,6 +133,11 @@ def about(line: TraceLine) -> str:
     """Return the numbers of one trace in a sentence."""
     its = line.counts
     return (
-        f"{line.at:%Y-%m-%d %H:%M}, {many(its.calls, 'call')}: {many(its.retyped_lines, 'retyped line')}, "
-        f"{its.blind_hunks} of {many(its.hunks, 'hunk')} blind, {its.failed} failed"
+        f"{minute(line.at)}, {many(its.calls, 'call')}: {many(its.retyped_lines, 'retyped line')}, "
+        f"{its.blind_hunks:,} of {many(its.hunks, 'hunk')} blind, {its.failed:,} failed"
     )
+
+
+_HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+_JOINERS = {"\u200c", "\u200d"}
+"""Signs of these kinds are not shown, but for the two that scripts and emoji need."""

@@ -39,7 +39,7 @@ def of_report(report: Report, *, heading: str = "Hunkwatch report", patches: Map
     lines = [
         {
             "number": number,
-            "name": line.name,
+            "name": words.name(line.name),
             "link": report.link(line.project, line.trace_id),
             "facts": words.about(line),
             "patches": (patches or {}).get((line.project, line.trace_id)),
@@ -97,7 +97,7 @@ def of_patches(subject: str, calls: Sequence[Explained], together: Iterable[str]
 def _compared(comparison: Comparison | None) -> dict[str, object] | None:
     if comparison is None:
         return None
-    columns = ("share", *(side.name for side in comparison.sides), "difference", "verdict")
+    columns = ("share", *(words.name(side.name) for side in comparison.sides), "difference", "verdict")
     rows = [difference.cells() for difference in comparison.differences()]
     return {"title": comparison.title, "columns": columns, "rows": rows, "method": METHOD}
 
@@ -106,6 +106,7 @@ def _environment() -> Environment:
     made = Environment(
         loader=PackageLoader("hunkwatch.report.page", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    made.filters.update(visible=lambda text: words.visible(text, "\N{REPLACEMENT CHARACTER}"))
     made.globals.update(kinds=_KINDS, classes=_CLASSES, marks=tuple(explained.MARKS.items()))
     return made
 
@@ -117,7 +118,9 @@ def _policy(*scripts: str) -> str:
 
 def _data(value: object) -> Markup:
     """Write data for a script element: no text in it can end the element."""
-    text = json.dumps(value, separators=(",", ":")).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(text)  # noqa: S704 - nothing in it is markup any more
 
 

@@ -6,6 +6,8 @@ Counted groups are drawn and never single calls, so that a page over a hundred t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from hunkwatch.report import counts, words
@@ -45,9 +47,10 @@ class Figure:
 
 
 def of(survey: Survey) -> tuple[Figure, ...]:
-    """Return every plot."""
+    """Return every plot that has something to show."""
     days = survey.group("day")
-    return (_calls_a_day(days), _shares_a_day(days), _by_group(survey), _by_retyped(survey), _reasons(survey))
+    drawn = (_calls_a_day(days), _shares_a_day(days), _by_group(survey), _by_retyped(survey), _reasons(survey))
+    return tuple(figure for figure in drawn if any(table.rows for table in figure.tables))
 
 
 def _calls_a_day(days: Sequence[tuple[str, Counts]]) -> Figure:
@@ -57,7 +60,7 @@ def _calls_a_day(days: Sequence[tuple[str, Counts]]) -> Figure:
         _bars("with a blind rewrite", names, [its.blind_calls for _, its in days], "blind"),
         _bars("no number", names, [its.without_number for _, its in days], "none"),
     ]
-    layout = {"barmode": "stack", "bargap": 0.2, "xaxis": {"type": "category" if len(days) <= _MOST_NAMED_DAYS else "date"}}
+    layout = {"barmode": "stack", "bargap": 0.2, "xaxis": {"type": _axis(names)}}
     return _figure("calls", "Calls a day", series, layout, _table("By day", "day", days))
 
 
@@ -67,7 +70,7 @@ def _shares_a_day(days: Sequence[tuple[str, Counts]]) -> Figure:
         _line("with a blind rewrite", names, [_rounded(its.blind_share) for _, its in days], "blind"),
         _line("failed to apply", names, [_rounded(its.failed_share) for _, its in days], "failed"),
     ]
-    layout = {"yaxis": _SHARES, "xaxis": {"type": "category" if len(days) <= _MOST_NAMED_DAYS else "date"}}
+    layout = {"yaxis": _SHARES, "xaxis": {"type": _axis(names)}}
     return _figure(
         "shares", "Share of calls with a blind rewrite, and that failed to apply, by day", series, layout, _table("By day", "day", days)
     )
@@ -89,7 +92,7 @@ def _by_group(survey: Survey) -> Figure:
 
 def _shares_of(members: Sequence[tuple[str, Counts]]) -> dict[str, Any]:
     shown = members[:MOST_BARS][::-1]
-    names = [_cut(name, at) for at, (name, _) in enumerate(shown)]
+    names = _axis_names([name for name, _ in shown])
     series = [
         _bars("failed to apply", [_rounded(its.failed_share) for _, its in shown], names, "failed", orientation="h"),
         _bars("with a blind rewrite", [_rounded(its.blind_share) for _, its in shown], names, "blind", orientation="h"),
@@ -124,7 +127,7 @@ def _reasons(survey: Survey) -> Figure:
 def _table(caption: str, first: str, members: Sequence[tuple[str, Counts]]) -> Table:
     shown = members[-MOST_ROWS:] if first == "day" else members[:MOST_ROWS]
     more = f", {MOST_ROWS} of {len(members):,}" if len(members) > len(shown) else ""
-    return Table(f"{caption}{more}", (first, *COLUMNS), tuple((name, *_cells(its)) for name, its in shown))
+    return Table(f"{caption}{more}", (first, *COLUMNS), tuple((words.name(name), *_cells(its)) for name, its in shown))
 
 
 def _cells(its: Counts) -> tuple[str, ...]:
@@ -148,10 +151,29 @@ def _rounded(share: float | None) -> float | None:
     return counts.rounded(share)
 
 
-def _cut(name: str, at: int) -> str:
-    """Return a name short enough for an axis; those that were cut stay apart by their place."""
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 6]}... {at}"
+def _axis(days: Sequence[str]) -> str:
+    """Say how days stand on an axis: by their names where they are few or, as one wrong clock makes them, far apart; else by time."""
+    if len(days) <= _MOST_NAMED_DAYS:
+        return "category"
+    span = date.fromisoformat(days[-1]) - date.fromisoformat(days[0])
+    return "category" if span.days > _SPARSE * len(days) else "date"
+
+
+def _axis_names(names: Sequence[str]) -> list[str]:
+    """Return names short enough for an axis, each another one."""
+    shown: list[str] = []
+    for at, name in enumerate(names):
+        seen = words.name(name)
+        cut = seen if len(seen) <= _LONGEST_NAME else f"{seen[: _LONGEST_NAME - 6]}... {at}"
+        shown.append(_as_text(cut if _as_text(cut) not in shown else f"{cut} {at}"))
+    return shown
+
+
+def _as_text(name: str) -> str:
+    """Write a name so that the plotting library takes nothing in it for markup or for a formula."""
+    return escape(name, quote=False).replace("$", "&#36;")
 
 
 _MOST_NAMED_DAYS = 14
+_SPARSE = 10
 _SHARES = {"tickformat": ".0%", "range": [0, 1.02]}

@@ -13,6 +13,7 @@
   let sorted = { column: -1, up: false };
 
   const element = (name, text, more = {}) => Object.assign(document.createElement(name), { textContent: text }, more);
+  const read = columns.filter((column) => column.title || column.about).map((column) => at[column.id]);
   const shownColumns = columns.filter((column) => column.title);
   for (const column of shownColumns) {
     const head = element("th", "", { scope: "col", className: column.text ? "text" : "" });
@@ -35,7 +36,7 @@
   const select = () => {
     const wanted = byId("filter").value.trim().toLowerCase();
     order = rows.map((_, index) => index);
-    if (wanted) order = order.filter((index) => rows[index].some((cell) => String(cell).toLowerCase().includes(wanted)));
+    if (wanted) order = order.filter((index) => read.some((place) => String(rows[index][place]).toLowerCase().includes(wanted)));
     if (sorted.column >= 0) {
       const sign = sorted.up ? 1 : -1;
       order.sort((left, right) => sign * compare(rows[left][sorted.column], rows[right][sorted.column]) || left - right);
@@ -60,6 +61,7 @@
     if (opened) line.nextSibling.remove();
     else line.after(detail(row));
     open.setAttribute("aria-expanded", String(!opened));
+    open.textContent = opened ? "+" : "\u2212";
   };
   const show = () => {
     const body = table.tBodies[0];
@@ -94,5 +96,15 @@
   byId("before").addEventListener("click", () => { page -= 1; show(); });
   byId("after").addEventListener("click", () => { page += 1; show(); });
   byId("filter").addEventListener("input", select);
+
+  // On paper there are no plots and nothing can be opened: their numbers are unfolded for it, and folded again.
+  let unfolded = [];
+  addEventListener("beforeprint", () => {
+    unfolded = [...document.querySelectorAll("figure details:not([open])")];
+    for (const numbers of unfolded) numbers.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const numbers of unfolded) numbers.open = false;
+  });
   show();
 })();

@@ -54,8 +54,8 @@ def _row(report: Report, line: TraceLine, worth: int) -> list[object]:
     its = line.counts
     shapes = ", ".join(f"{name} {count}" for name, count in line.shapes.most_common())
     return [
-        line.name,
-        f"{line.at:%Y-%m-%d %H:%M}",
+        words.name(line.name),
+        words.minute(line.at),
         its.calls,
         its.blind_hunks,
         its.hunks,
@@ -63,10 +63,10 @@ def _row(report: Report, line: TraceLine, worth: int) -> list[object]:
         its.failed,
         its.without_number,
         line.trace_id,
-        line.environment,
-        line.session,
+        words.name(line.environment),
+        words.name(line.session),
         ", ".join(line.producers),
-        ", ".join(line.models),
+        words.name(", ".join(line.models)),
         shapes,
         report.link(line.project, line.trace_id),
         worth,
