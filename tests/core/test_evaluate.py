@@ -257,6 +257,34 @@ def test_an_add_over_an_updated_or_moved_file_is_a_rewrite_of_unknown_extent() -
     ]
 
 
+AWAY = "*** Update File: n.py\n*** Move to: m.py\n@@\n-one\n+1"
+
+
+@pytest.mark.parametrize(
+    ("sections", "outcome", "expected"),
+    [
+        ((NEW, AWAY), Outcome.APPLIED, Shape.NEW_FILE),
+        ((AWAY,), Outcome.APPLIED, Shape.NEW_FILE),
+        ((NEW, AWAY), Outcome.UNKNOWN, Shape.NEW_FILE),
+        ((NEW, AWAY), Outcome.FAILED, Shape.FILE_REWRITE),
+        ((NEW, AWAY, AWAY.replace("m.py", "x.py").replace("File: n.py", "File: m.py")), Outcome.APPLIED, Shape.NEW_FILE),
+        ((NEW, AWAY, NEW), Outcome.APPLIED, Shape.FILE_REWRITE),
+        ((NEW, AWAY.replace("m.py", "n.py")), Outcome.APPLIED, Shape.FILE_REWRITE),
+        ((NEW, "*** Delete File: n.py"), Outcome.APPLIED, Shape.FILE_REWRITE),
+    ],
+)
+def test_an_add_where_a_file_was_moved_away_is_no_rewrite(sections: tuple[str, ...], outcome: Outcome, expected: Shape) -> None:
+    """Nothing is there to be written over, unless the move failed or another file took the place; a deleted file is written anew."""
+    outcomes = [Outcome.APPLIED, *[outcome] * len(sections)] if len(sections) > 1 else [outcome]
+    earlier = [
+        call(f"o{at}", patch(section), call_id=f"c{at}", outcome=outcomes[at], start_time=START + SECOND * at)
+        for at, section in enumerate(sections)
+    ]
+    later = call("o9", patch(NEW), call_id="c9", start_time=START + 9 * SECOND)
+
+    assert score(*earlier, later).counted[-1].shape is expected
+
+
 @pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.REJECTED])
 def test_a_call_that_was_not_applied_left_no_file(outcome: Outcome) -> None:
     """Adding a file again after the first attempt failed is no rewrite."""

@@ -67,6 +67,7 @@ SCRIPT: dict[str, Callable[[str], object]] = {
     "Python": lambda text: f"import subprocess\nsubprocess.run(['apply_patch'], input={text!r}, text=True)",
     "argument vector": lambda text: ["apply_patch", text],
     "script vector": lambda text: ["bash", "-lc", f"apply_patch <<'EOF'\n{text}\nEOF"],
+    "vector of a script and its argument": lambda text: ["bash", "-lc", 'cd /work && apply_patch "$1"', "_", text],
     "PowerShell vector": lambda text: ["pwsh", "-NoProfile", "-Command", f"@'\n{text}\n'@ | apply_patch"],
 }
 PATCH_KEYS = ("input", "patch", "patchText", "patch_text", "__arg1", "command", "diff")
@@ -223,6 +224,12 @@ def test_what_a_patch_tool_may_be_given(argument: object, expected: tuple[Found,
         ({"command": ["ls"]}, []),
         ({"command": f"echo '{PATCH[:40]}'"}, []),
         ({"command": "git diff | apply_patch"}, [None]),
+        (["bash", "-c", 'apply_patch "$1"', "_", PATCH], [PATCH]),
+        ({"command": ["bash", "-c", 'apply_patch "$1"', "_", PATCH]}, [PATCH]),
+        (["bash", "-c", "apply_patch", "_", PATCH], []),
+        (["bash", "-c", 'shift; apply_patch "$1"', "_", "x", PATCH], [None]),
+        (["fish", "-c", 'apply_patch "$1"', "_", PATCH], [None]),
+        (["bash", "-c", 'echo "$1"', "_", PATCH], []),
         (f"await tools.exec_command({{cmd: {json.dumps(f'apply_patch <<E{chr(10)}+x{chr(10)}E')}}})", ["+x"]),
     ],
 )

@@ -1,7 +1,7 @@
 """File rewrites across the calls of a trace: an Add over a path that an earlier call added or updated.
 
-Only an earlier call that was applied, or of which nothing is known, put its file there. How many lines came back unchanged is
-known where the earlier content is: from the marks of the lines that an Add left behind.
+Only an earlier call that was applied, or of which nothing is known, put its file there, or moved it away: then nothing is written over.
+How many lines came back unchanged is known where the earlier content is: from the marks of the lines that an Add left behind.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def across(calls: Sequence[GradedCall]) -> tuple[GradedCall, ...]:
                 if file.action == Action.ADD:
                     there[file.path] = file.marks
                 elif file.action == Action.UPDATE:
+                    there.pop(file.path, None)
                     there[file.moved_to or file.path] = ""
     return tuple(seen)
 

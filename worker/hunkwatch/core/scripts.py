@@ -48,6 +48,8 @@ class Script(NamedTuple):
 
     text: str
     powershell: bool = False
+    arguments: Sequence[str] = ()
+    """What stands behind it: ``$0``, ``$1`` and so on."""
 
 
 def mentions(text: str) -> bool:
@@ -67,8 +69,8 @@ def wraps(text: str) -> bool:
     return any(word in head for word in _MENTIONS)
 
 
-def runs(text: str, *, shell_is_powershell: bool = False) -> Sequence[Fed | Nested]:
-    """Return what a script hands to each run of the patch command."""
+def runs(text: str, *, shell_is_powershell: bool = False, arguments: Sequence[str] = ()) -> Sequence[Fed | Nested]:
+    """Return what a script with these arguments hands to each run of the patch command."""
     if shell_is_powershell:
         return powershell.feeds(text)
     body = _unfenced(text)
@@ -83,7 +85,7 @@ def runs(text: str, *, shell_is_powershell: bool = False) -> Sequence[Fed | Nest
         found: Sequence[Fed | Nested] = powershell.feeds(body)
         if found:
             return found
-    found = _shell(body)
+    found = _shell(body, arguments)
     if found or _HEREDOC in head:
         return found
     if any(word in head for word in _PYTHON) or any(word in body for word in _RUNS):
@@ -91,9 +93,9 @@ def runs(text: str, *, shell_is_powershell: bool = False) -> Sequence[Fed | Nest
     return ()
 
 
-def _shell(body: str) -> Sequence[Fed | Nested]:
+def _shell(body: str, arguments: Sequence[str]) -> Sequence[Fed | Nested]:
     found: list[Fed | Nested] = []
-    for fed in shell.feeds(body):
+    for fed in shell.feeds(body, arguments):
         if not fed.language:
             found.append(fed)
         elif fed.text is not None:
@@ -198,8 +200,9 @@ def vector(words: Sequence[str]) -> Script | Fed | None:
         if word.lower() in {"cmd", "cmd.exe"}:
             return Script(" ".join(each for each in words[at + 1 :] if each.lower() not in {"/c", "/d", "/s"}))
         if shell.is_shell(word):
-            script = next((words[i + 1] for i in range(at + 1, len(words) - 1) if shell.is_script_flag(words[i])), None)
-            return None if script is None else Script(script)
+            behind = next((i + 1 for i in range(at + 1, len(words) - 1) if shell.is_script_flag(words[i])), None)
+            arguments = words[behind + 1 :] if behind is not None and shell.takes_arguments(word) else ()
+            return None if behind is None else Script(words[behind], arguments=arguments)
         if not (shell.is_leader(word) or word.startswith("-") or (at and ("=" in word or word[:1].isdigit()))):
             return None
     return None

@@ -8,13 +8,16 @@ linear in the length of the text; a text without a marker costs one search.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hunkwatch.core import cuts, grammar, layers, operations, scripts, trimmings
 from hunkwatch.core.model import Action, Malformed
 from hunkwatch.core.operations import Operation
 from hunkwatch.core.quoting import loose
 from hunkwatch.core.tools import Kind, kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 CALLS = 1000
 """How many patches of one argument are taken; more than a person would ever read."""
@@ -149,8 +152,8 @@ class _Search:
             ) is not loose.NOT_JSON
         return True
 
-    def script(self, body: str, *, in_powershell: bool = False) -> None:
-        for run in scripts.runs(body, shell_is_powershell=in_powershell):
+    def script(self, body: str, *, in_powershell: bool = False, arguments: Sequence[str] = ()) -> None:
+        for run in scripts.runs(body, shell_is_powershell=in_powershell, arguments=arguments):
             if isinstance(run, scripts.Nested):
                 inner = _Search(kind(run.tool), cut=self.cut)
                 inner.value(run.argument, 1)
@@ -340,7 +343,7 @@ class _Search:
         vector = scripts.vector(words)
         if vector is not None:
             if isinstance(vector, scripts.Script):
-                self.script(vector.text, in_powershell=vector.powershell)
+                self.script(vector.text, in_powershell=vector.powershell, arguments=vector.arguments)
             elif vector.text is None:
                 self.miss("empty")
             else:

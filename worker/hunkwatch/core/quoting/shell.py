@@ -2,15 +2,19 @@
 
 A script is read once from left to right into simple commands with their words, heredocs and pipes. Followed on the way: plain
 assignments, files written by ``cat``, ``tee``, ``printf`` or ``echo``, command substitutions of those, and scripts inside scripts
-(``bash -lc '...'``). Nothing else is run.
+(``bash -lc '...'``) with their arguments (``$1``). Nothing else is run.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
+from typing import TYPE_CHECKING, NamedTuple
 
 from hunkwatch.core.quoting import DEPTH, Fed, Steps, escapes
 from hunkwatch.core.quoting.shellwords import Command, Reader, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 COMMANDS = frozenset({"apply_patch", "applypatch"})
 SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "ash", "fish"})
@@ -27,50 +31,16 @@ _INTERPRETERS = {"python": "python", "python3": "python", "node": "javascript", 
 _WRITERS = frozenset({"cat", "tee", "printf", "echo"})
 _DEAF = frozenset({"cd", "pushd", "set", "export", "umask", "true", ":", "mkdir", "source", "."})
 """Commands that leave what a group was piped to the command behind them."""
-_READERS = (
-    frozenset(
-        {
-            "grep",
-            "egrep",
-            "fgrep",
-            "rg",
-            "ag",
-            "ack",
-            "awk",
-            "sed",
-            "wc",
-            "head",
-            "tail",
-            "less",
-            "more",
-            "diff",
-            "cmp",
-            "patch",
-            "git",
-            "man",
-            "which",
-            "type",
-            "whereis",
-            "find",
-            "ls",
-            "sort",
-            "read",
-            "vim",
-            "test",
-            "[",
-            "curl",
-            "gh",
-            "rm",
-            "chmod",
-            "cp",
-            "mv",
-            "install",
-        }
-    )
-    | _WRITERS
-)
+_READERS = _WRITERS | frozenset({
+    "grep", "egrep", "fgrep", "rg", "ag", "ack", "awk", "sed", "wc", "head", "tail", "less", "more", "diff", "cmp", "patch", "git",
+    "man", "which", "type", "whereis", "find", "ls", "sort", "read", "vim", "test", "[", "curl", "gh", "rm", "chmod", "cp", "mv",
+    "install",
+})  # fmt: skip
 """Commands to which the name of the patch command is a word like any other."""
 _SCRIPT_FLAGS = ("-c", "-lc", "-ic", "-cl", "-lic", "-ec", "-exc", "-euc", "-xc", "-elc", "-leic")
+_PLACES = "0123456789"
+_MOVED = re.compile(r"\(\s*+\)|\b(?:function|shift)\b|\bset\s++(?:[^-+\s]|[^;&|\n]*?--(?:\s|$))")
+"""What makes ``$1`` another argument than the script's own: a function, ``shift``, ``set -- ...``. Where it occurs nobody knows which."""
 STEPS = 300_000
 """How many words and pieces of words of a script are looked at, with the scripts inside it."""
 REUSE = 8
@@ -92,9 +62,10 @@ class _State:
         self.fed: list[Fed] = []
 
 
-def feeds(script: str) -> tuple[Fed, ...]:
-    """Return what the script hands to each run of the patch command, in order."""
+def feeds(script: str, arguments: Sequence[str] = ()) -> tuple[Fed, ...]:
+    """Return what the script hands to each run of the patch command, in order. ``arguments`` are those behind it, ``$0`` first."""
     state = _State(Steps(STEPS))
+    state.variables.update(_places(script, [Text(argument) for argument in arguments[: len(_PLACES)]]))
     _run(script, state, 0)
     return tuple(state.fed)
 
@@ -110,6 +81,11 @@ def is_patch_command(word: str) -> bool:
 def is_shell(word: str) -> bool:
     """Say whether a command word is a shell that takes a script."""
     return word.replace("\\", "/").rpartition("/")[2].lower().removesuffix(".exe") in SHELLS
+
+
+def takes_arguments(word: str) -> bool:
+    """Say whether a shell calls the words behind its script ``$0``, ``$1`` and so on."""
+    return is_shell(word) and "fish" not in word.lower()
 
 
 def is_script_flag(word: str) -> bool:
@@ -310,7 +286,6 @@ def _targets(name: str, rest: list[Text], command: Command, state: _State) -> li
 
 def _descend(name: str, words: list[Text], stdin: Text | None, state: _State, depth: int) -> None:
     """Follow a script that a command takes as its argument or on its standard input."""
-    script: Text | None = None
     language = _INTERPRETERS.get(name.rpartition("/")[2])
     if language is not None:
         _interpret(language, words[1:], stdin, state, depth)
@@ -320,24 +295,51 @@ def _descend(name: str, words: list[Text], stdin: Text | None, state: _State, de
         _feed(words[at:], stdin, state, depth, fed_by_pipe=False)
         return
     if name in {"ssh", "su"} and stdin is None:
-        script = _value(words[-1], state, depth)
+        _run_apart(_value(words[-1], state, depth), (), state, depth)
     elif name == "eval" and len(words) > 1:
         script = _value(words[1], state, depth)
+        if script.text is not None and "patch" in script.text:
+            _run(script.text, state, depth + 1)
     else:
-        script = _nested(words, stdin, state, depth)
-    if script is not None and script.text is not None and "patch" in script.text:
-        _run(script.text, state, depth + 1)
+        _nest(words, stdin, state, depth)
 
 
-def _nested(words: list[Text], stdin: Text | None, state: _State, depth: int) -> Text | None:
-    """Return the script that the first shell among the words gets: behind its flag, or on its standard input."""
+def _nest(words: list[Text], stdin: Text | None, state: _State, depth: int) -> None:
+    """Follow the script that the first shell among the words gets, behind its flag or on its standard input, with its own arguments."""
     at = next((at for at, word in enumerate(words) if word.text is not None and is_shell(word.text)), None)
     if at is None or (words[0].text or "").rpartition("/")[2] in _READERS:
-        return None
+        return
     flag = next((i for i in range(at + 1, min(len(words), at + 6)) if is_script_flag(words[i].text or "")), None)
-    if flag is not None:
-        return _value(words[flag + 1], state, depth) if flag + 1 < len(words) else None
-    return stdin if all((word.text or "").startswith("-") for word in words[at + 1 :]) else None
+    if flag is not None and flag + 1 < len(words):
+        behind = words[flag + 2 :] if takes_arguments(words[at].text or "") else ()
+        _run_apart(_value(words[flag + 1], state, depth), behind, state, depth)
+    elif flag is None and all((word.text or "").startswith("-") for word in words[at + 1 :]):
+        _run_apart(stdin, (), state, depth)
+
+
+def _run_apart(script: Text | None, arguments: Sequence[Text], state: _State, depth: int) -> None:
+    """Follow a script that a shell of its own runs: ``$1`` is one of its own arguments there, never one of the script around it."""
+    if script is None or script.text is None or "patch" not in script.text:
+        return
+    known = [_value(word, state, depth) for word in arguments[: len(_PLACES)]] if "$" in script.text else []
+    places = dict(_places(script.text, known))
+    outer = {name: state.variables.pop(name) for name in (*_PLACES, "@", "*") if name in state.variables}
+    state.variables.update(places)
+    _run(script.text, state, depth + 1)
+    for name in places:
+        state.variables.pop(name, None)
+    state.variables.update(outer)
+
+
+def _places(script: str, arguments: Sequence[Text]) -> Iterator[tuple[str, _Held]]:
+    """Yield what ``$0`` to ``$9`` of a script hold, and ``$@`` where that is one argument; nothing where they may move."""
+    if _MOVED.search(script):
+        return
+    for place, argument in zip(_PLACES, arguments, strict=False):
+        yield place, _Held(argument, [])
+    if len(arguments) == len("01"):
+        yield "@", _Held(arguments[1], [])
+        yield "*", _Held(arguments[1], [])
 
 
 def _interpret(language: str, words: list[Text], stdin: Text | None, state: _State, depth: int) -> None:

@@ -65,6 +65,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+")
 _ACTIVE = re.compile(r"[$`]")
 _HEREDOC_ESCAPE = re.compile(r"\\([$`\\\n])")
 _ENDS = frozenset(";&|\n()")
+_PLACES = frozenset("0123456789@*")
 _DECLARES = frozenset({"export", "local", "readonly", "declare", "typeset"})
 
 
@@ -277,8 +278,8 @@ class Reader:
         if text.startswith("${", at):
             self.at += 2
             inner = self._inside("}")
-            name = _NAME.fullmatch(inner)
-            return Text(None, name=inner if name is not None else "", inner=None if name is not None else "", sign="${")
+            named = _NAME.fullmatch(inner) is not None or inner in _PLACES
+            return Text(None, name=inner if named else "", inner=None if named else "", sign="${")
         name = _NAME.match(text, at + 1)
         if name is not None:
             self.at = name.end()
