@@ -89,7 +89,11 @@ class _Reader:
         return self.tokens[at] if at < len(self.tokens) else _END
 
     def is_sign(self, sign: str, ahead: int = 0) -> bool:
-        return self.peek(ahead) == ("sign", sign)
+        at = self.at + ahead
+        if at >= len(self.tokens):
+            return False
+        kind, value = self.tokens[at]
+        return value == sign and kind == "sign"
 
     # ------------------------------------------------------------ statements
 

@@ -10,7 +10,7 @@ from hunkwatch.core.quoting.program import TOKENS, Made, Token, calls
 _BLANK = re.compile(r"[ \t\r\f]++|\\\r?+\n")
 _NAME = re.compile(r"[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*+")
 _NUMBER = re.compile(r"\d[\w.]*+")
-_SIGNS = ("**", "==", "!=", "+=", "-=", ":=", "->", "<=", ">=", "//")
+_SIGNS = frozenset({"**", "==", "!=", "+=", "-=", ":=", "->", "<=", ">=", "//"})
 _PREFIXES = frozenset("rRbBuUfF")
 _STOPS = {quote: re.compile(rf"\\|{quote}") for quote in ('"""', "'''")}
 _STOPS |= {quote: re.compile(rf"[\\\n{quote}]") for quote in ('"', "'")}
@@ -100,10 +100,7 @@ class _Scanner:
             self.open += 1
         elif sign in ")]}":
             self.open = max(0, self.open - 1)
-        for long in _SIGNS:
-            if self.source.startswith(long, self.at):
-                self.at += len(long)
-                self.out.append(Token("sign", long))
-                return
-        self.at += 1
-        self.out.append(Token("sign", sign))
+        two = self.source[self.at : self.at + 2]
+        found = two if two in _SIGNS else sign
+        self.at += len(found)
+        self.out.append(Token("sign", found))

@@ -72,7 +72,9 @@ def feeds(script: str, arguments: Sequence[str] = ()) -> tuple[Fed, ...]:
 
 def is_patch_command(word: str) -> bool:
     """Say whether a command word runs the patch command, wherever it is installed."""
-    base = word.replace("\\", "/").rpartition("/")[2].lower().removeprefix("!")
+    if "patch" not in (lowered := word.lower()):
+        return False
+    base = lowered.replace("\\", "/").rpartition("/")[2].removeprefix("!")
     for suffix in (*_PROGRAMS, ".exe", ".bat", ".cmd"):
         base = base.removesuffix(suffix)
     return base in COMMANDS
