@@ -167,6 +167,17 @@ def test_hostile_ids_and_times_harm_nothing(written: Callable[..., Path], golden
     assert (1, 3) == (summary.rejected, summary.calls)
 
 
+def test_an_object_over_many_lines_is_read_in_time(golden: Rows, tmp_path: Path) -> None:
+    """A page of the API that somebody had indented: half a million lines cost no more than their letters."""
+    source = tmp_path / "page.json"
+    long = {"id": "o", "traceId": "t", "startTime": "2026-01-01T00:00:00Z", "input": [[]] * 500_000}
+    source.write_text(json.dumps({"data": [*golden, long]}, indent=0))
+
+    run.run([str(source)], str(tmp_path / "out"), Engine())
+
+    assert expected(golden) == sorted((row[0], row[4]) for row in told(tmp_path / "out"))
+
+
 def test_nothing_to_read_is_said(tmp_path: Path) -> None:
     """An empty folder is a mistake of whoever names it."""
     with pytest.raises(places.Halt, match="no export files"):

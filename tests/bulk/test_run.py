@@ -252,3 +252,21 @@ def test_an_export_of_another_project_is_not_delivered(
 
     assert 78 == main(["bulk", str(export), "--out", str(tmp_path / "out"), "--deliver"])
     assert set() == scores(langfuse)
+
+
+@pytest.mark.usefixtures("langfuse")
+def test_one_of_several_projects_has_to_be_named_before_the_work(
+    golden: Rows, written: Written, as_export: AsExport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody learns after hours that nothing can be delivered; an entry that is the only one is taken."""
+    for name in ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"):
+        monkeypatch.delenv(name)
+    export = written([{**row, "project_id": Project().id} for row in as_export(golden[:3])])
+    keys = f'public_key = "{Project().public_key}"\nsecret_key = "{Project().secret_key}"\n'
+    config = tmp_path / "config.toml"
+    words = ["bulk", str(export), "--out", str(tmp_path / "out"), "--deliver", "--config", str(config)]
+
+    config.write_text("".join(f'[[projects]]\nname = "{name}"\n{keys}' for name in ("a", "b")))
+    assert (2, False) == (main(words), (tmp_path / "out").exists())
+    config.write_text(f'[[projects]]\nname = "a"\n{keys}')
+    assert 0 == main(words)

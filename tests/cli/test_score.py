@@ -23,6 +23,16 @@ def numbers(found: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(found[name] for name in NUMBERS)
 
 
+def test_what_is_said_steers_no_terminal(say: Say, row: Row, patches: Any, tmp_path: Path) -> None:
+    """An id that a gate names comes from whoever wrote the trace."""
+    file = tmp_path / "export.jsonl"
+    file.write_text(json.dumps(row(patches.blind, observation="o\x1b[2J\u202e")), "utf-8")
+
+    said = say("score", "--fail-under", "1", file)
+
+    assert (1, True, []) == (said.code, "o?[2J?" in said.err, [sign for sign in ("\x1b", "\u202e") if sign in said.err])
+
+
 # ---------------------------------------------------------------- one patch
 
 

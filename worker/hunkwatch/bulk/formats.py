@@ -84,17 +84,17 @@ def _json(stream: BinaryIO, count: Count, *, all_rows: bool) -> Iterator[Row]:
         except elements.Unclosed as early:
             yield Row(count.rows + 1, None, str(early))
         return
-    wrapped: list[bytes] = []
+    wrapped = bytearray()
     for line in _lines(ahead):
         if wrapped or not _is_object(line):
-            wrapped.append(line + b"\n")
-            if sum(map(len, wrapped)) > LONGEST:
+            wrapped += line + b"\n"
+            if len(wrapped) > LONGEST:
                 yield Row(count.rows + 1, None, "too long")
                 return
         else:
             yield from _texts((line,), count, all_rows=all_rows)
     if wrapped:
-        yield from _wrapped(b"".join(wrapped), count, all_rows=all_rows)
+        yield from _wrapped(bytes(wrapped), count, all_rows=all_rows)
 
 
 def _wrapped(content: bytes, count: Count, *, all_rows: bool) -> Iterator[Row]:

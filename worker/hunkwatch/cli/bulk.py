@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -54,17 +54,25 @@ def bulk(  # noqa: PLR0913 - each is a flag
         mend = 'Install it with pip install "hunkwatch[bulk]".'
         raise Halt(f"bulk needs {missing.name}, which is not installed", mend=mend, exit_code=Exit.USAGE) from missing
     engine = Engine(workers, ray_address or (LOCAL if ray else None))
+    flags = {"langfuse.base_url": base_url, "store.url": options.address(state), "log.level": log_level, "sweep.sample": sample}
+    loaded = _for_one_project(options.load(config, flags, assigned, required=settings.CREDENTIALS)) if deliver else None
     with waiting.shown("bulk", rate=_rate) as tell:
         summary = work.run(sources, out, engine, project=project, sample=sample, tell=lambda step: tell(_progress(step)))
     handed = None
-    if deliver:
-        flags = {"langfuse.base_url": base_url, "store.url": options.address(state), "log.level": log_level, "sweep.sample": sample}
-        loaded = options.load(config, flags, assigned, required=settings.CREDENTIALS)
+    if loaded is not None:
         with waiting.shown("handover", rate=lambda step, seconds: waiting.per_minute(step.observations, seconds)) as tell:
             handed = asyncio.run(errands.hand_over(loaded.settings, out, tell=tell, notices=loaded.deprecated))
     _show(summary, out, handed, as_json=as_json)
     if summary.failed or (handed is not None and not handed.finished):
         raise typer.Exit(Exit.TEMPORARY)
+
+
+def _for_one_project(loaded: settings.Loaded) -> settings.Loaded:
+    match list(settings.each(loaded.settings).values()):
+        case [only]:
+            return replace(loaded, settings=only)
+        case _:
+            raise typer.BadParameter("--deliver hands over to one project: name a file that has that one alone", param_hint="--config")
 
 
 def _progress(step: Step) -> Progress:
@@ -79,7 +87,7 @@ def _rate(step: Progress, seconds: float) -> str:
 
 def _show(summary: Summary, out: str, handed: HandedOver | None, *, as_json: bool) -> None:
     for failed in summary.failed[:_MOST_REMARKS]:
-        printing.remark(printing.printable(f"not read to its end: {failed}"))
+        printing.remark(f"not read to its end: {failed}")
     if as_json:
         told = {} if handed is None else {"taken": handed.entries, "sent": handed.delivered.sent, "seen": handed.delivered.seen}
         printing.show_json({**asdict(summary), **told})

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hunkwatch.cli.failures import READER_LEFT
+from hunkwatch.report import words
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -53,12 +54,13 @@ def write(text: str) -> None:
 def remark(*lines: str) -> None:
     """Write remarks to stderr, the first with our name before it."""
     for number, line in enumerate(lines):
-        sys.stderr.write(f"{line}\n" if number else f"hunkwatch: {line}\n")
+        told = "\n".join(map(printable, line.split("\n")))
+        sys.stderr.write(f"{told}\n" if number else f"hunkwatch: {told}\n")
 
 
 def printable(text: str) -> str:
     """Return the text without anything that could steer a terminal."""
-    return text if text.isprintable() else "".join(character if character.isprintable() else "?" for character in text)
+    return words.visible(text)
 
 
 def is_terminal() -> bool:
