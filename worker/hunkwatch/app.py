@@ -27,7 +27,7 @@ from hunkwatch.errors import Exit, Halt, RetryLater
 from hunkwatch.settings import each, without_password
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from hunkwatch.core.model import Observation
@@ -234,9 +234,7 @@ async def status(settings: Settings) -> StatusReport:
         if store is None:
             return StatusReport(place, evaluate.SCORER)
         counted = {project: await store.status(project, scorer=evaluate.SCORER) for project in await store.projects()}
-    served = {one.langfuse.base_url: one for one in each(settings).values()}
-    known = list(served.values()) if len(served) == 1 else []  # the state does not say which project is on which of several servers
-    return StatusReport(place, evaluate.SCORER, counted, {project: links(one, project) for project in counted for one in known})
+    return StatusReport(place, evaluate.SCORER, counted, links_to(settings, counted))
 
 
 def links(settings: Settings, project: str) -> Links:
@@ -244,6 +242,12 @@ def links(settings: Settings, project: str) -> Links:
     from hunkwatch.langfuse.links import Links  # noqa: PLC0415 (see the module's docstring)
 
     return Links(settings.langfuse.base_url, project, settings.scores.link_below)
+
+
+def links_to(settings: Settings, projects: Iterable[str]) -> Mapping[str, Links]:
+    """Return the addresses of projects on record; none where there are several servers, since the state does not say which is on which."""
+    served = {one.langfuse.base_url: one for one in each(settings).values()}
+    return {project: links(one, project) for project in projects for one in served.values()} if len(served) == 1 else {}
 
 
 def reset_state(settings: Settings) -> Path | None:

@@ -22,6 +22,7 @@ from hunkwatch.daemon.clock import SystemClock
 from hunkwatch.daemon.progress import Progress
 from hunkwatch.errors import Exit, Halt, HunkwatchError
 from hunkwatch.report import Report, explained, reading
+from hunkwatch.settings import each
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from hunkwatch.events import Emit, Event
     from hunkwatch.langfuse import Langfuse
     from hunkwatch.langfuse.http import Http
+    from hunkwatch.langfuse.links import Links
     from hunkwatch.langfuse.setup import Hand, Step
     from hunkwatch.ports import Clock, LedgerEntry
     from hunkwatch.report import Asked
@@ -155,19 +157,20 @@ async def report_from_langfuse(  # noqa: PLR0913 - what to count, and for whom
     emit: Emit | None = None,
     clock: Clock | None = None,
 ) -> Report:
-    """Read a stretch of the past into a throw-away state and count it; nothing is written and no state is needed."""
+    """Read a stretch of the past of each project into a throw-away state and count it; nothing is written and no state is needed."""
     clock = clock or SystemClock()
-    survey = asked.survey()
-    with TemporaryDirectory(prefix="hunkwatch-") as folder:
-        empty = settings.store.model_copy(update={"url": f"sqlite:///{folder}/none.db"})
-        async with app.at_work(settings.model_copy(update={"store": empty}), app.on_copy, emit=emit, clock=clock) as (project, stop):
-            await filling.Backfill(stretch, tell=tell, stop=stop).sweep(project)
-            if stop.is_set():
-                raise Halt("stopped before everything was counted", mend="Run it again.", exit_code=Exit.TEMPORARY)
-            async for calls in reading.traces(project.store, project.id, tell=lambda _done, _total, _calls: None):
-                survey.add(project.id, calls, asked.keeps)
-            read = project.id
-    return Report(survey, asked, "Langfuse", clock.now(), _linking(settings, [read]))
+    survey, links = asked.survey(), {}
+    for one in each(settings).values():
+        with TemporaryDirectory(prefix="hunkwatch-") as folder:
+            empty = one.store.model_copy(update={"url": f"sqlite:///{folder}/none.db"})
+            async with app.at_work(one.model_copy(update={"store": empty}), app.on_copy, emit=emit, clock=clock) as (project, stop):
+                await filling.Backfill(stretch, tell=tell, stop=stop).sweep(project)
+                if stop.is_set():
+                    raise Halt("stopped before everything was counted", mend="Run it again.", exit_code=Exit.TEMPORARY)
+                async for calls in reading.traces(project.store, project.id, tell=lambda _done, _total, _calls: None):
+                    survey.add(project.id, calls, asked.keeps)
+                links[project.id] = app.links(one, project.id)
+    return Report(survey, asked, "Langfuse", clock.now(), _leading(links))
 
 
 def report_from_parquet(settings: Settings, asked: Asked, place: Path, *, tell: Tell = _nobody_waits, clock: Clock | None = None) -> Report:
@@ -179,14 +182,26 @@ def report_from_parquet(settings: Settings, asked: Asked, place: Path, *, tell: 
     for project, calls in parquet.traces(found, tell=lambda done, total, calls: tell(Progress(done, total, calls=calls))):
         projects.add(project)
         survey.add(project, calls, asked.keeps)
-    return Report(survey, asked, f"{place.name or place}", (clock or SystemClock()).now(), _linking(settings, sorted(projects)))
+    return Report(survey, asked, f"{place.name or place}", (clock or SystemClock()).now(), _leading(app.links_to(settings, projects)))
 
 
 async def report(settings: Settings, asked: Asked, *, tell: Tell = _nobody_waits, clock: Clock | None = None) -> Report:
     """Count everything on record, beside whoever writes it; asks Langfuse nothing."""
+    return await _of_record(settings, asked, None, tell, clock or SystemClock())
+
+
+async def report_of_key(settings: Settings, asked: Asked, *, tell: Tell = _nobody_waits, clock: Clock | None = None) -> Report:
+    """Count what is on record of the project that the key belongs to; Langfuse is asked which that is."""
     clock = clock or SystemClock()
+    async with _talking(settings, clock) as langfuse:
+        project = langfuse.abilities.project_id
+    return await _of_record(settings, asked, project, tell, clock)
+
+
+async def _of_record(settings: Settings, asked: Asked, only: str | None, tell: Tell, clock: Clock) -> Report:
     survey = asked.survey()
-    async with app.recorded(settings) as (store, projects):
+    async with app.recorded(settings) as (store, recorded):
+        projects = [project for project in recorded if only in {None, project}]
         for project in projects:
 
             def told(done: int, total: int, calls: int) -> None:
@@ -194,28 +209,27 @@ async def report(settings: Settings, asked: Asked, *, tell: Tell = _nobody_waits
 
             async for calls in reading.traces(store, project, tell=told):
                 survey.add(project, calls, asked.keeps)
-    return Report(survey, asked, "the state of the worker", clock.now(), _linking(settings, projects))
+    return Report(survey, asked, "the state of the worker", clock.now(), _leading(app.links_to(settings, projects)))
 
 
 async def patches(
     settings: Settings, made: Report, *, tell: Tell = _nobody_waits, clock: Clock | None = None
 ) -> Mapping[tuple[str, str], Patches]:
-    """Read those of the traces worth opening that the key can see, and explain their patches, by project and trace."""
+    """Read those of the traces worth opening that the keys can see, and explain their patches, by project and trace."""
     lines = made.survey.worth_opening()
     found: dict[tuple[str, str], Patches] = {}
-    async with _talking(settings, clock or SystemClock()) as langfuse:
-        project = langfuse.abilities.project_id
-        for number, line in enumerate(lines, start=1):
-            if line.project == project:
+    for one in each(settings).values():
+        async with _talking(one, clock or SystemClock()) as langfuse:
+            project = langfuse.abilities.project_id
+            for line in (line for line in lines if line.project == project):
                 observations = await langfuse.source.fetch(trace_id=line.trace_id)
                 found[project, line.trace_id] = explained.of_trace(line.trace_id, observations)
-            tell(Progress(number, len(lines), calls=sum(len(one.calls) for one in found.values())))
+                tell(Progress(len(found), len(lines), calls=sum(len(each.calls) for each in found.values())))
     return found
 
 
-def _linking(settings: Settings, projects: Sequence[str]) -> Link:
-    links = {project: app.links(settings, project) for project in projects}
-    return lambda project, trace_id: links[project].trace(trace_id) if project else ""
+def _leading(links: Mapping[str, Links]) -> Link:
+    return lambda project, trace_id: links[project].trace(trace_id) if project in links else ""
 
 
 async def hand_over(  # noqa: PLR0913 - what to do, and for whom

@@ -57,6 +57,7 @@ def report(  # noqa: PLR0913 - each is a flag
     as_json: options.AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: a line for the total, each member of a group, each trace.")] = False,
     config: options.Config = None,
+    project: options.Project = None,
     base_url: options.BaseUrl = None,
     state: options.State = None,
     assigned: options.Set = None,
@@ -64,10 +65,12 @@ def report(  # noqa: PLR0913 - each is a flag
     """Count what was scored, by day, environment, trace name, producer, model, session and file type.
 
     Reads the worker's own state, beside a worker that runs, unless --from-langfuse or --from-parquet say otherwise. Beside the counts: why
-    calls have no number, how many failed to apply, and the twenty traces most worth opening, each with its page in Langfuse.
+    calls have no number, how many failed to apply, and the twenty traces most worth opening, each with its page in Langfuse. Several
+    projects are counted together; --project counts one of them, and asks Langfuse which its keys belong to.
     """
     _at_most_one({"--html": html is not None, "--json": as_json, "--csv": as_csv})
     _at_most_one({"--from-langfuse": from_langfuse, "--from-parquet": from_parquet is not None})
+    _at_most_one({"--project": project is not None, "--from-parquet": from_parquet is not None})
     if with_patches and html is None:
         raise typer.BadParameter("--with-patches explains patches in the page: give --html FILE")
     if html is not None:
@@ -80,12 +83,15 @@ def report(  # noqa: PLR0913 - each is a flag
         patterns=(*(() if keep_generated else leaving_out.GENERATED), *(leave_out or ())),
     )
     flags = {"langfuse.base_url": base_url, "store.url": options.address(state)}
-    loaded = options.load(config, flags, assigned, required=settings.CREDENTIALS if with_patches or from_langfuse else ()).settings
+    required = settings.CREDENTIALS if with_patches or from_langfuse or project else ()
+    loaded = options.load(config, flags, assigned, required=required, project=project).settings
     with waiting.shown("report", rate=_rate) as tell:
         if from_langfuse:
             made = asyncio.run(errands.report_from_langfuse(loaded, asked, _stretch(asked, loaded, now), tell=tell))
         elif from_parquet is not None:
             made = _from_parquet(loaded, asked, from_parquet, tell)
+        elif project is not None:
+            made = asyncio.run(errands.report_of_key(loaded, asked, tell=tell))
         else:
             made = asyncio.run(errands.report(loaded, asked, tell=tell))
     if html is not None:
