@@ -189,3 +189,15 @@ def test_the_workflow_checks_tests_and_releases() -> None:
     }
     assert {job["if"] for name, job in read["jobs"].items() if name in {"release", "image"}} == {"github.ref_type == 'tag'"}
     assert all("timeout-minutes" in job for job in read["jobs"].values())
+
+
+def test_a_tag_releases_all_that_the_workflow_says() -> None:
+    """To the Python index, as an image and as a chart: each of these has a step, and the chart has the name it is pushed by."""
+    read = yaml.safe_load(WORKFLOW.read_text("utf-8"))
+    steps = [step for name in ("release", "image") for step in read["jobs"][name]["steps"]]
+    used = {step["uses"].partition("@")[0] for step in steps if "uses" in step}
+    chart = yaml.safe_load((ROOT / "deploy" / "helm" / "hunkwatch" / "Chart.yaml").read_text("utf-8"))["name"]
+
+    assert "to the Python index, as an image and as a chart" in WORKFLOW.read_text("utf-8")
+    assert {"pypa/gh-action-pypi-publish", "docker/build-push-action"} <= used
+    assert any(f'helm push "charts/{chart}-$VERSION.tgz"' in step.get("run", "") for step in steps)

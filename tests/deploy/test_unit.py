@@ -55,6 +55,23 @@ def test_systemd_understands_every_line(tmp_path: Path) -> None:
     assert [line for line in done.stderr.splitlines() if copy.name in line] == []
 
 
+def test_several_projects_are_a_change_that_systemd_understands(tmp_path: Path) -> None:
+    """What docs/deploy.md puts into the drop-in takes the place of the one project's keys; an entry's file is a credential."""
+    text = (UNIT.parents[2] / "docs" / "deploy.md").read_text("utf-8")
+    (change,) = re.findall(r"^```ini\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    copy = tmp_path / UNIT.name
+    copy.write_text(UNIT.read_text("utf-8").replace("/usr/local/bin/hunkwatch", sys.executable).replace("/bin/kill", sys.executable))
+    (tmp_path / f"{UNIT.name}.d").mkdir()
+    (tmp_path / f"{UNIT.name}.d" / "override.conf").write_text(change)
+
+    done = analyze("verify", "--man=no", str(copy))
+
+    credentials = re.findall(r"^LoadCredential=(\w+):", change, re.MULTILINE)
+    named = re.findall(rf"/run/credentials/{re.escape(UNIT.name)}/(\w+)", text)
+    assert [line for line in done.stderr.splitlines() if copy.name in line] == []
+    assert ({"Environment", "LoadCredential"}, True) == (set(re.findall(r"^(\w+)=$", change, re.MULTILINE)), set(named) <= set(credentials))
+
+
 def test_a_supervisor_does_not_try_again_what_it_cannot_mend() -> None:
     """Wrong words, a missing permission and a wrong configuration wait for a person; everything else is tried again."""
     assert sorted([Exit.USAGE, Exit.PERMISSION, Exit.CONFIG]) == [int(code) for code in directives("RestartPreventExitStatus")[0].split()]

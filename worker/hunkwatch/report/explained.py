@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 MOST_CALLS = 20
 MOST_LINES = 400
-"""Calls of one trace, and lines of each, that a page shows."""
+MOST_SIGNS = 500
+"""Calls of one trace, lines and hunks of each, and characters of a line, that a page shows."""
 
 BLIND, RETYPED, KEPT = "B", "R", "="
 MARKS = {
@@ -67,10 +68,14 @@ def of_trace(trace_id: str, observations: Iterable[Observation]) -> Patches:
     """Explain the calls of a trace, up to a bound on calls and on the lines of each: a page is no place to read a thousand."""
     judged = judge([call for observation in observations for call in discover.calls(observation)], keep_patches=True)
     calls = [explain(number, one) for number, one in enumerate(judged[:MOST_CALLS], start=1)]
-    whole = len(judged) <= MOST_CALLS and all(len(call.lines) <= MOST_LINES for call in calls)
-    note = "" if whole else f"Not everything is shown; hunkwatch explain {trace_id} prints it whole."
-    cut = tuple(replace(call, lines=call.lines[:MOST_LINES]) for call in calls)
-    return Patches(cut, tuple(together(judged)) if len(judged) > 1 else (), note)
+    cut = [_cut(call) for call in calls]
+    note = "" if len(judged) <= MOST_CALLS and cut == calls else f"Not everything is shown; hunkwatch explain {trace_id} prints it whole."
+    return Patches(tuple(cut), tuple(together(judged)) if len(judged) > 1 else (), note)
+
+
+def _cut(call: Explained) -> Explained:
+    lines = tuple(line._replace(text=line.text[:MOST_SIGNS]) for line in call.lines[:MOST_LINES])
+    return replace(call, lines=lines, hunks=tuple(hunk[:MOST_SIGNS] for hunk in call.hunks[:MOST_LINES]))
 
 
 def explain(number: int, judged: Judged) -> Explained:
