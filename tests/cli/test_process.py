@@ -60,6 +60,17 @@ def test_colour_is_for_those_who_want_it(patches: Any, environ: dict[str, str], 
     assert coloured == (b"\x1b[3" in out)
 
 
+@pytest.mark.parametrize("verb", ["score", "explain"])
+def test_a_terminal_that_lacks_a_letter_shows_another(verb: str) -> None:
+    """A name that cannot be written there is no fault of ours."""
+    patch = "*** Begin Patch\n*** Update File: \N{SNOWMAN}.py\n@@\n-a\n+\N{SNOWMAN}\n*** End Patch"
+
+    process = start(verb, "-", environ={"PYTHONIOENCODING": "latin-1"})
+    out, errors = process.communicate(patch.encode(), timeout=60)
+
+    assert (0, b"", verb == "explain") == (process.returncode, errors, b"+?" in out)
+
+
 def test_stdout_in_any_encoding_takes_any_text() -> None:
     """A poor locale does not break the JSON of a rich text."""
     patch = "*** Begin Patch\n*** Add File: ü\n+\N{SNOWMAN}\n*** End Patch"

@@ -90,6 +90,7 @@ def _everywhere(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return the exit code. Never raises."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    printing.begin()
     try:
         code = _run(words)
         printing.finish()

@@ -11,7 +11,6 @@ import typer
 from hunkwatch import errands
 from hunkwatch.cli import options, waiting
 from hunkwatch.cli.run import show_dry_run, show_pass
-from hunkwatch.settings import duration
 
 if TYPE_CHECKING:
     from hunkwatch.daemon.progress import Progress
@@ -48,7 +47,10 @@ def backfill(  # noqa: PLR0913 - each is a flag
     now = datetime.now(UTC)
     try:
         stretch = errands.stretch(
-            moment(since, now=now, name="--since"), None if until is None else moment(until, now=now, name="--until"), again=again, now=now
+            options.moment(since, now=now, name="--since"),
+            None if until is None else options.moment(until, now=now, name="--until"),
+            again=again,
+            now=now,
         )
     except ValueError as error:
         raise typer.BadParameter(f"--since and --until: {error}") from error
@@ -63,18 +65,6 @@ def backfill(  # noqa: PLR0913 - each is a flag
         show_dry_run(would, as_json=as_json)
     else:
         show_pass(report, as_json=as_json)
-
-
-def moment(text: str, *, now: datetime, name: str) -> datetime:
-    """Return the time that a flag means: so long ago, a date, or a time; without a zone it is UTC."""
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        try:
-            return (now - duration.parse(text)).replace(microsecond=0)
-        except (ValueError, OverflowError) as error:
-            raise typer.BadParameter(f'{name} should be like "30d", 2026-01-31 or 2026-01-31T12:00:00Z') from error
-    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
 def _rate(step: Progress, seconds: float) -> str:

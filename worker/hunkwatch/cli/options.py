@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hunkwatch import settings
+from hunkwatch.settings import duration
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -104,3 +106,15 @@ def address(state: str | None) -> str | None:
     if state is None or "://" in state:
         return state
     return f"sqlite:///{Path(state).expanduser().absolute()}"
+
+
+def moment(text: str, *, now: datetime, name: str) -> datetime:
+    """Return the time that a flag means: so long ago, a date, or a time; without a zone it is UTC."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        try:
+            return (now - duration.parse(text)).replace(microsecond=0)
+        except (ValueError, OverflowError) as error:
+            raise typer.BadParameter(f'{name} should be like "30d", 2026-01-31 or 2026-01-31T12:00:00Z') from error
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, NoReturn
 
 from rich.console import Console
@@ -26,6 +27,12 @@ _WIDE = 200
 class _Quiet(Console):
     def on_broken_pipe(self) -> NoReturn:
         leave()
+
+
+def begin() -> None:
+    """Let a terminal that lacks a letter show a question mark in its place."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def show(*renderables: RenderableType) -> None:

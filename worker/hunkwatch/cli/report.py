@@ -12,7 +12,6 @@ import typer
 
 from hunkwatch import errands, settings
 from hunkwatch.cli import options, pages, printing, waiting
-from hunkwatch.cli.backfill import moment
 from hunkwatch.errors import Exit, Halt
 from hunkwatch.report import Asked, compare, leaving_out, machine, terminal
 
@@ -77,8 +76,8 @@ def report(  # noqa: PLR0913 - each is a flag
         pages.needed()
     now = datetime.now(UTC)
     asked = Asked(
-        since=None if since is None else moment(since, now=now, name="--since"),
-        until=None if until is None else moment(until, now=now, name="--until"),
+        since=None if since is None else options.moment(since, now=now, name="--since"),
+        until=None if until is None else options.moment(until, now=now, name="--until"),
         compared=None if compared is None else _sides(compared),
         patterns=(*(() if keep_generated else leaving_out.GENERATED), *(leave_out or ())),
     )
