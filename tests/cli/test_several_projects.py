@@ -85,3 +85,13 @@ def test_files_of_bulk_have_no_project_to_choose(say: Say, tmp_path: Path) -> No
     said = say("report", "--from-parquet", tmp_path, "--project", "shop", "--config", tmp_path / "config.toml")
 
     assert (2, True) == (said.code, "give one of them" in " ".join(said.err.split()))
+
+
+def test_samples_go_to_the_project_that_is_named(street: dict[str, str], say: Say, tmp_path: Path) -> None:
+    """With its keys to its server; without a name nothing is sent anywhere."""
+    config = tmp_path / "config.toml"
+
+    assert (2, True) == ((nowhere := say("seed", "--config", config)).code, "name one of them: shop, docs" in " ".join(nowhere.err.split()))
+    sent = say("seed", "--config", config, "--project", "docs")
+
+    assert (0, True) == (sent.code, sent.out.rstrip().endswith(f"can be seen in {street['docs']}"))

@@ -305,6 +305,13 @@ def test_every_verb_in_the_pod_finds_the_settings(render: Callable[[dict[str, An
     assert (f"{mounted}/config.toml", container["args"][-1]) == (str(SYSTEM_CONFIG), str(SYSTEM_CONFIG))
 
 
+def test_the_check_is_there_when_its_log_is_read(render: Callable[[dict[str, Any]], Objects]) -> None:
+    """``helm test --logs`` asks for the log after the hooks are done: a pod that is deleted when it succeeds has none."""
+    check = only(render(KEYS_KEPT), "Pod")["metadata"]["annotations"]
+
+    assert (check["helm.sh/hook"], check["helm.sh/hook-delete-policy"]) == ("test", "before-hook-creation")
+
+
 def test_the_pod_asks_for_what_the_image_has(render: Callable[[dict[str, Any]], Objects]) -> None:
     """The user, the writable folder and the time to end are those of the Dockerfile and the compose file."""
     image = (ROOT / "deploy" / "docker" / "Dockerfile").read_text("utf-8")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hunkwatch import settings
 from hunkwatch.cli import options, printing
 from hunkwatch.errors import Exit, Halt
 
@@ -42,9 +41,15 @@ def demo(
         raise typer.Exit(code)
 
 
-def seed(*, config: options.Config = None, base_url: options.BaseUrl = None, assigned: options.Set = None) -> None:
+def seed(
+    *,
+    config: options.Config = None,
+    project: options.Project = None,
+    base_url: options.BaseUrl = None,
+    assigned: options.Set = None,
+) -> None:
     """Send the sample traces of the demo to your Langfuse and wait until it shows them; `hunkwatch run` then scores them."""
-    loaded = options.load(config, {"langfuse.base_url": base_url}, assigned, required=settings.CREDENTIALS)
+    loaded = options.load_one(config, {"langfuse.base_url": base_url}, assigned, project=project)
     from hunkwatch.demo.seed import seed as plant  # noqa: PLC0415 - the SDK takes a second to load
 
     planted = plant(loaded.settings.langfuse)
