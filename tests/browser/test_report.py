@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import product
 from typing import Any
@@ -198,11 +199,15 @@ def test_axe_finds_nothing(row: Build, report: Make, patches: explained.Patches,
     assert [] == found
 
 
-def test_a_phone_scrolls_in_one_direction(some: Report, open_page: Open) -> None:
-    """What is too wide scrolls in a frame of its own."""
-    opened = open_page(page.of_report(some), viewport=PHONE)
+def test_a_phone_scrolls_in_one_direction(some: Report, row: Build, report: Make, open_page: Open) -> None:
+    """What is too wide scrolls in a frame of its own, and words without an end are broken."""
+    endless = "w" * 300
+    names = {"trace_name": endless, "session": endless, "model": endless, "environment": endless}
+    odd = replace(report(row("a", outcome="failed", blind_hunks=10**12, hunks=10**12, **names)), source=endless)
 
-    assert PHONE["width"] == opened.page.evaluate("document.documentElement.scrollWidth")
+    for made in (some, odd):
+        opened = open_page(page.of_report(made, heading=endless if made is odd else "Report"), viewport=PHONE)
+        assert PHONE["width"] == opened.page.evaluate("document.documentElement.scrollWidth")
 
 
 def test_without_scripts_the_numbers_are_there(some: Report, open_page: Open) -> None:
