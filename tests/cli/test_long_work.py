@@ -101,7 +101,7 @@ def test_a_backfill_scores_the_stretch_and_nothing_else(server: Server, say: Say
 
     assert (0, 2 * EACH, 2 * EACH) == (first.code, first.objects[0]["sent"], first.objects[0]["seen"])
     assert {"first", "second"} == server.scored()
-    assert "hunkwatch: backfill 100%, 2 read, 2 calls" in first.err.splitlines()[-1]
+    assert "hunkwatch: backfill 100%, 2 read, 2 records of calls" in first.err.splitlines()[-1]
     # One look tells which server this is.
     assert (0, 0, 1) == (second.code, second.objects[0]["sent"], server.reads() - reads)
 

@@ -160,7 +160,10 @@ def test_a_pass_is_told_in_two_lines(capsys: pytest.CaptureFixture[str]) -> None
     """What was read, found, sent and seen."""
     run.show_pass(ONCE, as_json=False)
 
-    expected = ["9 observations read, 3 calls found, 8 scores sent, 8 seen in Langfuse.", "Calls on record: 1 new_file."]
+    expected = [
+        "9 observations read, 3 records of calls found, 8 scores sent, 8 seen in Langfuse.",
+        "Records of calls, by shape: 1 new_file.",
+    ]
     assert expected == capsys.readouterr().out.splitlines()
 
 
@@ -182,7 +185,7 @@ def test_a_dry_run_says_how_many_scores_a_real_run_would_send(capsys: pytest.Cap
     run.show_dry_run(DRY, as_json=False)
 
     expected = [
-        "9 observations read, 3 calls found: 3 new_file.",
+        "9 observations read, 3 records of calls found: 3 new_file.",
         "A real run would send 4 scores: 3 patch_shape, 1 blind_rewrite.",
         "It would delete 1 scores: 1 blind_hunks.",
         "2 scores are in Langfuse already. Nothing was written.",

@@ -68,4 +68,4 @@ def backfill(  # noqa: PLR0913 - each is a flag
 
 
 def _rate(step: Progress, seconds: float) -> str:
-    return f"{step.observations} read, {step.calls} calls, {waiting.per_minute(step.observations, seconds)}"
+    return f"{step.observations} read, {step.calls} records of calls, {waiting.per_minute(step.observations, seconds)}"

@@ -140,10 +140,10 @@ def _status(name: str, one: Status, now: datetime) -> Table:
     rows: Iterable[tuple[str, str]] = (
         *((f"read up to ({lane})", f"{at:%Y-%m-%d %H:%M:%S} UTC, {_ago(now, at)}") for lane, at in one.watermarks.items()),
         ("observations", str(one.observations)),
-        ("calls by producer", _pairs(one.calls_by_producer.items())),
+        ("records by producer", _pairs(one.calls_by_producer.items())),
         ("unresolved by producer", _pairs(one.unresolved_by_producer.items())),
-        ("shapes", _pairs(one.shapes.items())),
-        ("outcomes", _pairs(one.outcomes.items())),
+        ("records by shape", _pairs(one.shapes.items())),
+        ("records by outcome", _pairs(one.outcomes.items())),
         ("outbox", _pairs((state.value, count) for state, count in one.outbox.items())),
         ("oldest undelivered", _ago(now, oldest) if oldest else "none"),
         ("traces waiting", str(one.traces_waiting)),

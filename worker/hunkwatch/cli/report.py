@@ -140,4 +140,4 @@ def _sides(text: str) -> tuple[compare.Side, compare.Side]:
 
 
 def _rate(step: Progress, seconds: float) -> str:
-    return f"{step.done:.0f} traces, {step.calls} calls, {waiting.per_minute(step.calls, seconds)}"
+    return f"{step.done:.0f} traces, {step.calls} records of calls, {waiting.per_minute(step.calls, seconds)}"

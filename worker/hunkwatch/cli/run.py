@@ -126,9 +126,9 @@ def show_pass(report: reports.OnceReport, *, as_json: bool) -> None:
 
 
 def _tell_pass(report: reports.OnceReport) -> None:
-    found = f"{report.observations} observations read, {report.calls} calls found"
+    found = f"{report.observations} observations read, {report.calls} records of calls found"
     printing.show(f"{found}, {report.sent} scores sent, {report.seen} seen in Langfuse.")
-    printing.show(f"Calls on record: {_counts(report.shapes)}.")
+    printing.show(f"Records of calls, by shape: {_counts(report.shapes)}.")
     if report.waiting:
         printing.show(f"{report.waiting} scores are still on their way; run it again.")
     if report.dead:
@@ -147,7 +147,7 @@ def show_dry_run(report: reports.DryRunReport, *, as_json: bool) -> None:
 
 def _tell_dry_run(report: reports.DryRunReport) -> None:
     total = sum(report.would_send.values())
-    printing.show(f"{report.observations} observations read, {report.calls} calls found: {_counts(report.shapes)}.")
+    printing.show(f"{report.observations} observations read, {report.calls} records of calls found: {_counts(report.shapes)}.")
     printing.show(f"A real run would send {total} scores: {_counts(report.would_send)}.")
     if any(report.would_withdraw.values()):
         printing.show(f"It would delete {sum(report.would_withdraw.values())} scores: {_counts(report.would_withdraw)}.")
