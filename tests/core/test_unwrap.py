@@ -11,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hunkwatch.core import cuts, layers, scripts, unwrap
+from hunkwatch.core.quoting import javascript, python, shell
 from hunkwatch.core.tools import Kind
 from hunkwatch.core.unwrap import Found
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
 
 PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-x = 'a\\n'\n+x = \"b\\u2192\" # `$HOME` ${y}\n*** End Patch"
 
@@ -236,6 +238,23 @@ def test_what_a_patch_tool_may_be_given(argument: object, expected: tuple[Found,
 def test_what_a_shell_tool_may_be_given(argument: object, expected: list[str | None]) -> None:
     """Scripts, vectors, commands with their input beside them, source that calls a shell."""
     assert expected == [found.text for found in unwrap.find(argument, Kind.SCRIPT)]
+
+
+@pytest.mark.parametrize(
+    ("module", "bound", "source"),
+    [
+        (python, "TOKENS", f"import os\n{'a = b + c; ' * 50}\napply_patch({PATCH!r})\n"),
+        (javascript, "TOKENS", f"const a = 1;\n{'a = b + c; ' * 50}\nawait tools.apply_patch({json.dumps(PATCH)});\n"),
+        (shell, "STEPS", f"cd /work\n{'echo a b c; ' * 50}\napply_patch <<'EOF'\n{PATCH}\nEOF\n"),
+    ],
+)
+def test_a_call_behind_the_bound_is_on_record(module: ModuleType, bound: str, source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is too dense to be read to its end is unresolved where a call stands in the rest, and read whole where it is not."""
+    assert [PATCH] == [(found.text or "").rstrip("\n") for found in unwrap.find(source, Kind.SCRIPT)]
+    monkeypatch.setattr(module, bound, 60)
+
+    assert [(None, "dynamic")] == [(found.text, found.why) for found in unwrap.find(source, Kind.SCRIPT)]
+    assert () == unwrap.find(source.partition("apply_patch")[0] + "# Begin Patch", Kind.SCRIPT)
 
 
 @pytest.mark.parametrize("text", ["ls -la " * 10_000, "x" * 100_000, json.dumps({"command": "make"})])

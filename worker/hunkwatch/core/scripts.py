@@ -85,20 +85,19 @@ def runs(text: str, *, shell_is_powershell: bool = False, arguments: Sequence[st
         found: Sequence[Fed | Nested] = powershell.feeds(body)
         if found:
             return found
-    found = _shell(body, arguments)
-    if found or _HEREDOC in head:
-        return found
-    if any(word in head for word in _PYTHON) or any(word in body for word in _RUNS):
-        return _program(python.made(body), len(body))
-    return ()
+    fed = shell.feeds(body, arguments)
+    found = _followed(fed)
+    if not found and _HEREDOC not in head and (any(word in head for word in _PYTHON) or any(word in body for word in _RUNS)):
+        found = _program(python.made(body), len(body))
+    return found or [Fed(None) for each in fed if each.language == shell.UNREAD]
 
 
-def _shell(body: str, arguments: Sequence[str]) -> Sequence[Fed | Nested]:
+def _followed(fed_by_script: Iterable[Fed]) -> list[Fed | Nested]:
     found: list[Fed | Nested] = []
-    for fed in shell.feeds(body, arguments):
+    for fed in fed_by_script:
         if not fed.language:
             found.append(fed)
-        elif fed.text is not None:
+        elif fed.text is not None:  # a program in the script
             found.extend(_program((python if fed.language == "python" else javascript).made(fed.text), len(fed.text)))
     return found
 

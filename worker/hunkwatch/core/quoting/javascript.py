@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hunkwatch.core.quoting import escapes
-from hunkwatch.core.quoting.program import TOKENS, Made, Token, calls
+from hunkwatch.core.quoting.program import TOKENS, Made, Token, calls, unread
 
 _BLANK = re.compile(r"\s++")
 _NAME = re.compile(r"[A-Za-z_$\u0080-\uffff#][\w$\u0080-\uffff]*+")
@@ -20,7 +20,8 @@ _BEFORE_REGEX = frozenset({"return", "typeof", "case", "in", "of", "await", "voi
 
 def made(source: str) -> list[Made]:
     """Return every call in the source with what is known of its arguments."""
-    return calls(tokens(source), length=len(source))
+    scanner = _Scanner(source)
+    return [*calls(scanner.run(), length=len(source)), *unread(source, scanner.at)]
 
 
 def tokens(source: str) -> list[Token]:

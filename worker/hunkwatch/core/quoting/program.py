@@ -74,6 +74,11 @@ def calls(tokens: Sequence[Token], *, length: int) -> list[Made]:
     return reader.made
 
 
+def unread(source: str, at: int) -> list[Made]:
+    """Return a call of the patch tool that nothing is known of, where one stands behind the last token that was read."""
+    return [Made("apply_patch", [DYNAMIC], {})] if source.find("apply_patch(", at) >= 0 else []
+
+
 class _Reader:
     def __init__(self, tokens: Sequence[Token], budget: int) -> None:
         self.tokens = tokens

@@ -62,6 +62,10 @@ class _State:
         self.fed: list[Fed] = []
 
 
+UNREAD = "unread"
+"""The language of what follows the last step: whether it is a script at all is not known."""
+
+
 def feeds(script: str, arguments: Sequence[str] = ()) -> tuple[Fed, ...]:
     """Return what the script hands to each run of the patch command, in order. ``arguments`` are those behind it, ``$0`` first."""
     state = _State(Steps(STEPS))
@@ -99,7 +103,8 @@ def _run(script: str, state: _State, depth: int) -> Text | None:
     """Follow a script; return what its last command writes, where that is known."""
     piped: Text | None = None
     has_pipe = False
-    for command in Reader(script, state.steps).commands():
+    reader = Reader(script, state.steps)
+    for command in reader.commands():
         if not (command.assignments or command.redirections) and all(word.text == "}" for word in command.words):
             has_pipe = has_pipe or command.then == "|"
             continue
@@ -109,6 +114,8 @@ def _run(script: str, state: _State, depth: int) -> Text | None:
             continue
         has_pipe = command.then == "|"
         piped = written
+    if depth == 0 and reader.text.find("apply_patch", reader.at) >= 0:  # it stands behind the last step
+        state.fed.append(Fed(None, language=UNREAD))
     return piped
 
 
