@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from hunkwatch.core.window import Window
-from hunkwatch.langfuse import wire
+from hunkwatch.langfuse import parting, wire
 from hunkwatch.langfuse.contexts import TRACES_V1
 from hunkwatch.langfuse.faults import Missing
 from hunkwatch.langfuse.http import Route
@@ -58,7 +58,7 @@ async def by_session(get: Get, observations: Sequence[Observation]) -> dict[Obse
     for reach in REACHES:
         missing = [each for each in wanted if each.key not in found]
         for column in (wire.SESSION, wire.TRACE):
-            for part in _parts([each for each in missing if each.column == column]):
+            for part in _parts(each for each in missing if each.column == column):
                 found |= await _next_of(get, part, reach)
     return found
 
@@ -66,7 +66,7 @@ async def by_session(get: Get, observations: Sequence[Observation]) -> dict[Obse
 async def _at_home(get: Get, observations: Sequence[Observation]) -> AsyncIterator[_Wanted]:
     """Yield where to look, observation by observation; the rows themselves name their session."""
     stubs = sorted(observations, key=lambda row: row.start_time)
-    for part in _parts([_Wanted(key_of(row), _end(row), "", row.id) for row in stubs]):
+    for part in _parts(_Wanted(key_of(row), _end(row), "", row.id) for row in stubs):
         ids = {each.key for each in part}
         its = [row for row in stubs if key_of(row) in ids]
         window = Window(its[0].start_time - _MARGIN, its[-1].start_time + _MARGIN)
@@ -152,15 +152,5 @@ def _end(row: Observation) -> datetime:
 
 
 def _parts(wanted: Iterable[_Wanted]) -> Iterator[list[_Wanted]]:
-    """Cut into questions, near ones together, by their number and by the room that they take in an address."""
-    part: list[_Wanted] = []
-    room = 0
-    for each in sorted(wanted, key=lambda each: each.after):
-        size = len(quote(each.home)) + len("%22%22%2C")
-        if part and (len(part) == _HOMES or room + size > _ROOM):
-            yield part
-            part, room = [], 0
-        part.append(each)
-        room += size
-    if part:
-        yield part
+    """Cut into questions, near ones together."""
+    return parting.parts(sorted(wanted, key=lambda each: each.after), lambda each: each.home, most=_HOMES, room=_ROOM)

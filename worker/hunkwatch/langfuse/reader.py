@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING
-from urllib.parse import quote_plus
 
 from hunkwatch.core.window import Window
 from hunkwatch.errors import AskForLess, RetryLater
-from hunkwatch.langfuse import following, wire
+from hunkwatch.langfuse import following, parting, wire
 from hunkwatch.langfuse.http import Route
 from hunkwatch.langfuse.merging import key_of, merged, not_met_yet
 from hunkwatch.langfuse.probe import OBSERVATIONS_V2
@@ -20,7 +19,7 @@ from hunkwatch.langfuse.selection import Selection
 from hunkwatch.ports import ObservationKey, Page
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
     from hunkwatch.core.model import Observation
     from hunkwatch.langfuse.http import Http
@@ -70,7 +69,7 @@ class ReaderV2:
         found: list[Observation] = []
         unreadable: dict[ObservationKey, str] = {}
         known = merged(observations)
-        for part in _parts(sorted(known, key=lambda row: row.start_time)):
+        for part in parting.parts(sorted(known, key=lambda row: row.start_time), lambda row: row.id, most=READ_BATCH, room=ID_ROOM):
             await self._read(part, found, unreadable)
         first_start = {key_of(row): row.start_time for row in known}
         rows = [row._replace(start_time=min(row.start_time, first_start[key_of(row)])) for row in self._merged(found)]
@@ -200,18 +199,3 @@ class _Cursors:
 
 def _too_large(error: AskForLess) -> str:
     return f"too large to be read: {error}"[:200]
-
-
-def _parts(rows: Sequence[Observation]) -> Iterator[list[Observation]]:
-    """Cut rows into requests by their number and by the room that their ids take in an address."""
-    part: list[Observation] = []
-    room = 0
-    for row in rows:
-        size = len(quote_plus(row.id)) + len("%22%22%2C")
-        if part and (len(part) == READ_BATCH or room + size > ID_ROOM):
-            yield part
-            part, room = [], 0
-        part.append(row)
-        room += size
-    if part:
-        yield part
