@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hunkwatch
-from hunkwatch.bulk import harvest, run
+from hunkwatch.bulk import harvest, places, run
 from hunkwatch.bulk.engines import Engine
 from hunkwatch.cli import main
 from hunkwatch.langfuse import wire
@@ -270,3 +270,25 @@ def test_one_of_several_projects_has_to_be_named_before_the_work(
     assert (2, False) == (main(words), (tmp_path / "out").exists())
     config.write_text(f'[[projects]]\nname = "a"\n{keys}')
     assert 0 == main(words)
+
+
+def test_an_interruption_between_what_is_kept_of_a_file_loses_nothing(
+    golden: Rows, written: Written, as_export: AsExport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file counts as read once everything that it gave is kept, its rejects too."""
+    export = written([{"not": "a row"}, *as_export(golden[:3])])
+    write = places.Folder.write
+
+    def interrupted(folder: places.Folder, name: str, fill: Any) -> None:
+        if name.endswith(".rejects.jsonl"):
+            raise KeyboardInterrupt
+        write(folder, name, fill)
+
+    with monkeypatch.context() as during:
+        during.setattr(places.Folder, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run.run([str(export)], str(tmp_path / "out"), Engine())
+
+    summary = run.run([str(export)], str(tmp_path / "out"), Engine())
+
+    assert (1, 1) == (summary.rejected, len((tmp_path / "out" / "rejects.jsonl").read_text().splitlines()))

@@ -63,10 +63,11 @@ def run(task: Task) -> Harvested:
                 writer.add(sorted(group, key=_place))
             done.rejected = len(rejects)
             writer.tell({**_mark(task), **asdict(done)})
+        # Before the file itself is in place: that it is there says that everything is kept.
+        told = "".join(f"{json.dumps(reject)}\n" for reject in rejects).encode()
+        folder.write(f"{FOLDER}/{task.source.key}.rejects.jsonl", lambda rejected: _put(rejected, told))
 
     folder.write(name, fill)
-    told = "".join(f"{json.dumps(reject)}\n" for reject in rejects).encode()
-    folder.write(f"{FOLDER}/{task.source.key}.rejects.jsonl", lambda stream: _put(stream, told))
     return done
 
 
