@@ -207,3 +207,26 @@ def _bodies(script: str) -> list[str]:
 def test_no_script_raises(script: str) -> None:
     """Whatever the quotes and brackets do, something comes back."""
     assert isinstance(shell.feeds("apply_patch " + script), tuple)
+
+
+@pytest.mark.parametrize("times", [30, 1000, 20_000])
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        ('cat <<< "$(', ')"'),
+        ("cat <<< $(", ")"),
+        ("cat < <(", ")"),
+        ("cat $(", ")"),
+        ("X=$(", ")"),
+        ("{ (", ") }"),
+        ("`", "`"),
+        ("cat <<A\n$(", ")\nA\n"),
+        ("eval '", "'"),
+        ("bash -c '", "'"),
+    ],
+)
+def test_no_nesting_raises(opening: str, closing: str, times: int) -> None:
+    """However deep something stands in itself, something comes back."""
+    script = f"apply_patch <<< \"$({opening * times}echo x{closing * times})\"; apply_patch 'a\nb'"
+
+    assert isinstance(shell.feeds(script), tuple)

@@ -108,7 +108,7 @@ def _run(script: str, state: _State, depth: int) -> Text | None:
         if not (command.assignments or command.redirections) and all(word.text == "}" for word in command.words):
             has_pipe = has_pipe or command.then == "|"
             continue
-        stdin = _stdin(command, state) or (piped if has_pipe else None)
+        stdin = _stdin(command, state, depth) or (piped if has_pipe else None)
         written = _follow(command, stdin, state, depth, fed_by_pipe=has_pipe)
         if has_pipe and command.then != "|" and command.words and command.words[0].text in _DEAF:
             continue
@@ -119,17 +119,20 @@ def _run(script: str, state: _State, depth: int) -> Text | None:
     return piped
 
 
-def _stdin(command: Command, state: _State) -> Text | None:
+def _stdin(command: Command, state: _State, depth: int) -> Text | None:
     given: Text | None = None
     for redirection in command.redirections:
         if redirection.sign in {"<<", "<<<"}:
-            given = redirection.text if redirection.sign == "<<" else _value(redirection.text, state, 0)
+            given = redirection.text if redirection.sign == "<<" else _value(redirection.text, state, depth)
             if redirection.sign == "<<<" and given.text is not None:
                 given = Text(given.text + "\n", expanded=given.expanded)
         elif redirection.sign == "<":
             name = redirection.text
             inner = _inner(name, "<(")
-            given = _run(inner, _State(state.steps), DEPTH - 1) if inner is not None else _take(state.files, _target(name, state))
+            if inner is None:
+                given = _take(state.files, _target(name, state))
+            elif depth < DEPTH:
+                given = _run(inner, _State(state.steps), depth + 1)
             given = given or Text(None)
     return given
 
