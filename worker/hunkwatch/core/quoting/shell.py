@@ -123,8 +123,9 @@ def _stdin(command: Command, state: _State, depth: int) -> Text | None:
     given: Text | None = None
     for redirection in command.redirections:
         if redirection.sign in {"<<", "<<<"}:
-            given = redirection.text if redirection.sign == "<<" else _value(redirection.text, state, depth)
-            if redirection.sign == "<<<" and given.text is not None:
+            word = redirection.text if redirection.sign == "<<<" else _only_word(redirection.text, state)
+            given = redirection.text if word is None else _value(word, state, depth)
+            if word is not None and given.text is not None:
                 given = Text(given.text + "\n", expanded=given.expanded)
         elif redirection.sign == "<":
             name = redirection.text
@@ -135,6 +136,16 @@ def _stdin(command: Command, state: _State, depth: int) -> Text | None:
                 given = _run(inner, _State(state.steps), depth + 1)
             given = given or Text(None)
     return given
+
+
+def _only_word(body: Text, state: _State) -> Text | None:
+    """Return the variable or the substitution that is all of a heredoc's body, if there is one."""
+    text = (body.text or "").strip("\n")
+    if not body.expanded or text[:1] not in {"$", "`"}:
+        return None
+    reader = Reader(text, state.steps)
+    word = reader.expansion()
+    return word if reader.at == len(text) and word.text is None else None
 
 
 def _target(word: Text, state: _State) -> str | None:

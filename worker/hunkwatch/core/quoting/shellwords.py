@@ -211,7 +211,7 @@ class Reader:
             self.at += 1
             return self._double_quoted()
         if sign in "$`":
-            return self._dollar()
+            return self.expansion()
         if sign in "<>" and text.startswith("(", at + 1) and first:
             self.at += 2
             return Text(None, inner=self._inside(")"), sign=sign + "(")
@@ -248,7 +248,7 @@ class Reader:
                 self.at += 1
                 pieces.append(Text("$"))
                 continue
-            piece = self._dollar()
+            piece = self.expansion()
             if piece.text is None:
                 piece = piece._replace(text=text[first : self.at])
             pieces.append(piece)
@@ -257,7 +257,8 @@ class Reader:
         expanded = any(piece.expanded or piece.name or piece.inner is not None for piece in pieces)
         return Text("".join(piece.text or "" for piece in pieces), expanded=expanded, quoted=True)
 
-    def _dollar(self) -> Text:
+    def expansion(self) -> Text:
+        """Read what begins with a dollar sign or a backtick here, and go behind it."""
         text, at = self.text, self.at
         if text[at] == "`":
             close = escapes.closing(text, at + 1, "`")
